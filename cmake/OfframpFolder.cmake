@@ -1,0 +1,25 @@
+# One target a folder: offramp_folder(core SOURCES a.cpp LINKS fmt::fmt) makes the object library
+# offramp_core and adds it to the library offramp.
+function(offramp_folder name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
+  if(NOT ARG_SOURCES)
+    return()
+  endif()
+  add_library(offramp_${name} OBJECT ${ARG_SOURCES})
+  target_include_directories(offramp_${name}
+    PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>" "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>")
+  target_compile_features(offramp_${name} PUBLIC cxx_std_20)
+  target_link_libraries(offramp_${name} PRIVATE offramp_warnings PUBLIC ${ARG_LINKS})
+  set_property(GLOBAL APPEND PROPERTY OFFRAMP_FOLDERS offramp_${name})
+  set_property(GLOBAL APPEND PROPERTY OFFRAMP_LINKS ${ARG_LINKS})
+endfunction()
+
+# offramp_test(name SOURCES a_test.cpp [LABELS gpu] [LINKS lib]) makes a GoogleTest executable of ctest.
+function(offramp_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LABELS;LINKS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
+  target_link_libraries(${name} PRIVATE offramp offramp_warnings fmt::fmt GTest::gmock_main ${ARG_LINKS})
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120
+    PROPERTIES TIMEOUT 600 LABELS "${ARG_LABELS}")
+endfunction()

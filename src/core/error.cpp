@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <offramp/core/error.hpp>
+
+#include <fmt/format.h>
+
+#include <system_error>
+
+namespace offramp {
+
+std::string_view name_of(ErrorCode code) noexcept {
+  switch (code) {
+    case ErrorCode::truncated:
+      return "truncated";
+    case ErrorCode::bad_magic:
+      return "bad_magic";
+    case ErrorCode::bad_version:
+      return "bad_version";
+    case ErrorCode::bad_checksum:
+      return "bad_checksum";
+    case ErrorCode::bad_header:
+      return "bad_header";
+    case ErrorCode::limit_exceeded:
+      return "limit_exceeded";
+    case ErrorCode::unknown_stage:
+      return "unknown_stage";
+    case ErrorCode::unknown_dtype:
+      return "unknown_dtype";
+    case ErrorCode::corrupt_payload:
+      return "corrupt_payload";
+    case ErrorCode::not_found:
+      return "not_found";
+    case ErrorCode::bad_name:
+      return "bad_name";
+    case ErrorCode::unsupported:
+      return "unsupported";
+    case ErrorCode::duplicate:
+      return "duplicate";
+    case ErrorCode::mismatch:
+      return "mismatch";
+    case ErrorCode::cancelled:
+      return "cancelled";
+    case ErrorCode::io:
+      return "io";
+    case ErrorCode::out_of_memory:
+      return "out_of_memory";
+    case ErrorCode::logic:
+      return "logic";
+    case ErrorCode::device:
+      return "device";
+  }
+  return "unknown";
+}
+
+std::string Error::message() const {
+  std::string text = path.empty() ? what : fmt::format("{}: {}", path, what);
+  if (!remedy.empty()) text += fmt::format("; {}", remedy);
+  return text;
+}
+
+MachineError::MachineError(Error error)
+    : std::runtime_error(error.message()), error_(std::move(error)) {}
+
+IoError::IoError(std::string_view action, std::string_view path, int errno_value)
+    : MachineError(Error{.code = ErrorCode::io,
+                         .what = fmt::format("cannot {}: {}", action,
+                                             std::generic_category().message(errno_value)),
+                         .path = std::string(path),
+                         .remedy = {}}),
+      errno_value_(errno_value) {}
+
+OutOfMemory::OutOfMemory(std::size_t size, std::string_view purpose)
+    : MachineError(Error{.code = ErrorCode::out_of_memory,
+                         .what = purpose.empty()
+                                     ? fmt::format("no memory for {} bytes", size)
+                                     : fmt::format("no memory for {} bytes ({})", size, purpose),
+                         .path = {},
+                         .remedy = "free memory, or use smaller chunks or fewer slots"}) {}
+
+DataError::DataError(Error error) : std::runtime_error(error.message()), error_(std::move(error)) {}
+
+}  // namespace offramp
