@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace offramp {
+
+/// A file open for reading at any place. Move-only; thread-safe to read.
+class InputFile {
+ public:
+  /// Opens a regular file, or reads nothing but its size. @throws IoError with the reason.
+  explicit InputFile(std::string path);
+  InputFile(InputFile&& other) noexcept;
+  InputFile& operator=(InputFile&& other) noexcept;
+  ~InputFile();
+
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+
+  /// Size when it was opened, in bytes.
+  [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+
+  /// Fills `out` from `offset`. @throws IoError; DataError (truncated) where the file ends before.
+  void read(std::uint64_t offset, std::span<std::byte> out) const;
+
+ private:
+  std::string path_;
+  std::uint64_t size_{};
+  int fd_{-1};
+};
+
+/// A file written beside its target and renamed over it by `commit`; the target never holds half a
+/// file. Destroyed before that, it removes what it wrote. Move-only; `write_at` is thread-safe.
+class OutputFile {
+ public:
+  enum class Existing { refuse, overwrite };
+
+  /// Creates "PATH.tmp-XXXXXX" in the target's folder. @throws IoError; where the target exists and may
+  /// not be overwritten, with errno EEXIST and a message that names `--overwrite`.
+  OutputFile(std::string path, Existing existing);
+  OutputFile(OutputFile&& other) noexcept;
+  OutputFile& operator=(OutputFile&& other) noexcept;
+  ~OutputFile();
+
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] const std::string& temporary_path() const noexcept { return temporary_path_; }
+
+  /// Bytes appended so far.
+  [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+
+  /// Appends. @throws IoError (disk full, quota, ...), which names the target.
+  void append(std::span<const std::byte> bytes);
+
+  /// Writes at `offset`, which may lie behind the end; does not move the place of `append`.
+  void write_at(std::uint64_t offset, std::span<const std::byte> bytes);
+
+  /// Syncs, closes and renames to the target's name. @throws IoError, the target untouched.
+  void commit();
+
+ private:
+  void discard() noexcept;
+
+  std::string path_;
+  std::string temporary_path_;
+  std::uint64_t size_{};
+  int fd_{-1};
+  Existing existing_{Existing::refuse};
+};
+
+}  // namespace offramp
