@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <offramp/core/tensor_view.hpp>
+
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <span>
 #include <string>
-
-#include <offramp/core/tensor_view.hpp>
+#include <utility>
+#include <vector>
 
 namespace offramp {
 
@@ -18,8 +19,9 @@ struct TensorInfo {
   friend bool operator==(const TensorInfo&, const TensorInfo&) = default;
 };
 
-/// Key-value text that travels with a file's tensors (safetensors' `__metadata__`).
-using Metadata = std::map<std::string, std::string>;
+/// Key-value text that travels with a file's tensors (safetensors' `__metadata__`), in the file's
+/// order, so that a restored file can equal the original byte for byte. Keys are unique.
+using Metadata = std::vector<std::pair<std::string, std::string>>;
 
 /// Where tensors come from: a file or memory, already checked as a whole when it was opened.
 class TensorSource {
@@ -33,8 +35,8 @@ class TensorSource {
   /// What to call the source in messages: a path, or such as "memory".
   [[nodiscard]] virtual const std::string& name() const noexcept = 0;
 
-  /// Reads elements `first_elem` and on of tensor number `tensor`, as many as `out` holds, row-major
-  /// and little-endian. Thread-safe. Blocks.
+  /// Reads elements `first_elem` and on of tensor number `tensor`, as many as `out` holds,
+  /// row-major and little-endian. Thread-safe. Blocks.
   /// @throws IoError where the system fails, DataError where the file changed or ended early,
   ///         LogicError where the range is not inside the tensor.
   virtual void read(std::size_t tensor, std::uint64_t first_elem, std::span<std::byte> out) = 0;
