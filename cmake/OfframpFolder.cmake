@@ -15,10 +15,12 @@ function(offramp_folder name)
 endfunction()
 
 # offramp_test(name SOURCES a_test.cpp [LABELS gpu] [LINKS lib]) makes a GoogleTest executable of ctest.
+# The tests find the repository's data/ at OFFRAMP_DATA_DIR.
 function(offramp_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LABELS;LINKS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
+  target_compile_definitions(${name} PRIVATE OFFRAMP_DATA_DIR="${PROJECT_SOURCE_DIR}/data")
   target_link_libraries(${name} PRIVATE offramp offramp_warnings fmt::fmt GTest::gmock_main ${ARG_LINKS})
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120
     PROPERTIES TIMEOUT 600 LABELS "${ARG_LABELS}")
