@@ -11,7 +11,7 @@ namespace offramp {
 /// A file open for reading at any place. Move-only; thread-safe to read.
 class InputFile {
  public:
-  /// Opens a regular file, or reads nothing but its size. @throws IoError with the reason.
+  /// Opens a regular file. @throws IoError with the reason; also for a folder, pipe or device.
   explicit InputFile(std::string path);
   InputFile(InputFile&& other) noexcept;
   InputFile& operator=(InputFile&& other) noexcept;
@@ -33,18 +33,27 @@ class InputFile {
 
 /// A file written beside its target and renamed over it by `commit`; the target never holds half a
 /// file. Destroyed before that, it removes what it wrote. Move-only; `write_at` is thread-safe.
+///
+/// A target that is a symbolic link stands for what it points to. One that exists and is no regular
+/// file (a pipe, /dev/null) is written to directly: there is no temporary file and nothing to
+/// remove.
 class OutputFile {
  public:
   enum class Existing { refuse, overwrite };
 
-  /// Creates "PATH.tmp-XXXXXX" in the target's folder. @throws IoError; where the target exists and may
-  /// not be overwritten, with errno EEXIST and a message that names `--overwrite`.
-  OutputFile(std::string path, Existing existing);
+  /// Whether `commit` waits until the disk has the bytes and the name.
+  enum class Sync { no, yes };
+
+  /// Creates "PATH.tmp-XXXXXXXX" in the target's folder. @throws IoError; where the target exists
+  /// and may not be overwritten, with errno EEXIST and a message that names `--overwrite`.
+  OutputFile(std::string path, Existing existing, Sync sync = Sync::yes);
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&& other) noexcept;
   ~OutputFile();
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
+
+  /// Where the bytes are until `commit`; empty where the target is written to directly.
   [[nodiscard]] const std::string& temporary_path() const noexcept { return temporary_path_; }
 
   /// Bytes appended so far.
@@ -53,20 +62,30 @@ class OutputFile {
   /// Appends. @throws IoError (disk full, quota, ...), which names the target.
   void append(std::span<const std::byte> bytes);
 
+  /// Appends the pieces as one run of bytes, in one system call where the system allows.
+  void append(std::span<const std::span<const std::byte>> pieces);
+
   /// Writes at `offset`, which may lie behind the end; does not move the place of `append`.
   void write_at(std::uint64_t offset, std::span<const std::byte> bytes);
 
-  /// Syncs, closes and renames to the target's name. @throws IoError, the target untouched.
+  /// Syncs, closes and renames to the target's name. A target that appeared meanwhile is kept where
+  /// it may not be overwritten. @throws IoError, the target untouched (unless only the folder's
+  /// sync failed, which the message says).
   void commit();
 
  private:
   void discard() noexcept;
 
-  std::string path_;
+  std::string path_;    // as given, for messages
+  std::string target_;  // path_ with symbolic links followed
   std::string temporary_path_;
   std::uint64_t size_{};
   int fd_{-1};
   Existing existing_{Existing::refuse};
+  Sync sync_{Sync::yes};
 };
+
+/// Whether both paths lead to one existing file, by whatever names.
+[[nodiscard]] bool same_file(const std::string& a, const std::string& b) noexcept;
 
 }  // namespace offramp
