@@ -3,9 +3,48 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <system_error>
 
 namespace offramp {
+namespace {
+
+std::string_view usual_remedy(int errno_value) noexcept {
+  switch (errno_value) {
+    case ENOSPC:
+      return "free space or choose another folder";
+    case EDQUOT:
+      return "your quota is used up: free space or choose another folder";
+    case EFBIG:
+      return "raise the file size limit (ulimit -f) or choose another file system";
+    case EROFS:
+      return "choose a folder that can be written";
+    case EACCES:
+    case EPERM:
+      return "check the permissions of the file and of the folders above it";
+    case ENOENT:
+    case ENOTDIR:
+      return "check the path; the folder must exist";
+    case EEXIST:
+      return "pass --overwrite to replace it";
+    case EISDIR:
+      return "name a file, not a folder";
+    case ELOOP:
+      return "check the symbolic links";
+    case ENAMETOOLONG:
+      return "choose a shorter name";
+    case EMFILE:
+    case ENFILE:
+      return "close files or raise the limit (ulimit -n)";
+    case EIO:
+      return "check the disk and the system log";
+    case EPIPE:
+      return "the reader has gone: start it again";
+  }
+  return {};
+}
+
+}  // namespace
 
 std::string_view name_of(ErrorCode code) noexcept {
   switch (code) {
@@ -60,12 +99,14 @@ std::string Error::message() const {
 MachineError::MachineError(Error error)
     : std::runtime_error(error.message()), error_(std::move(error)) {}
 
-IoError::IoError(std::string_view action, std::string_view path, int errno_value)
-    : MachineError(Error{.code = ErrorCode::io,
-                         .what = fmt::format("cannot {}: {}", action,
-                                             std::generic_category().message(errno_value)),
-                         .path = std::string(path),
-                         .remedy = {}}),
+IoError::IoError(std::string_view action, std::string_view path, int errno_value,
+                 std::string_view remedy)
+    : MachineError(Error{
+          .code = ErrorCode::io,
+          .what =
+              fmt::format("cannot {}: {}", action, std::generic_category().message(errno_value)),
+          .path = std::string(path),
+          .remedy = std::string(remedy.empty() ? usual_remedy(errno_value) : remedy)}),
       errno_value_(errno_value) {}
 
 OutOfMemory::OutOfMemory(std::size_t size, std::string_view purpose)

@@ -71,8 +71,10 @@ class MachineError : public std::runtime_error {
 /// The operating system refused a file operation.
 class IoError : public MachineError {
  public:
-  /// `errno_value` is the errno of the failed call; it is spelled out in the message.
-  IoError(std::string_view action, std::string_view path, int errno_value);
+  /// `errno_value` is the errno of the failed call; it is spelled out in the message. An empty
+  /// `remedy` stands for the usual one for that errno.
+  IoError(std::string_view action, std::string_view path, int errno_value,
+          std::string_view remedy = {});
   [[nodiscard]] int errno_value() const noexcept { return errno_value_; }
 
  private:
