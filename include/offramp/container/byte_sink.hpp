@@ -43,9 +43,9 @@ class FileSink final : public ByteSink {
 };
 
 /// A vector behind ByteSink. The vector is the caller's and must outlive it; `commit` does nothing.
-class MemorySink final : public ByteSink {
+class MemoryByteSink final : public ByteSink {
  public:
-  explicit MemorySink(std::vector<std::byte>& bytes) : bytes_(&bytes) {}
+  explicit MemoryByteSink(std::vector<std::byte>& bytes) : bytes_(&bytes) {}
 
   [[nodiscard]] const std::string& name() const noexcept override { return name_; }
   void append(std::span<const std::span<const std::byte>> pieces) override;
