@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/one_tensor_source.hpp"
 
+#include "transport/folder/file_names.hpp"
 #include "transport/tensor_checks.hpp"
 
 #include <fmt/format.h>
@@ -15,14 +16,16 @@ OneTensorSource::OneTensorSource(InputFile file, TensorInfo tensor, std::uint64_
 Result<std::unique_ptr<TensorSource>> OneTensorSource::make(InputFile file, TensorDesc desc,
                                                             std::uint64_t data) {
   const std::string stem(file_stem(file.path()));
-  if (!is_utf8(stem)) {
+  std::string name = unescape_name(stem).value_or(stem);
+  if (!is_utf8(name)) name = stem;
+  if (!is_utf8(name)) {
     return Error{.code = ErrorCode::bad_name,
                  .what = "the file's name, which names its tensor, is not UTF-8",
                  .path = file.path(),
                  .remedy = "rename the file"};
   }
   return std::unique_ptr<TensorSource>(
-      new OneTensorSource(std::move(file), {.name = stem, .desc = desc}, data));
+      new OneTensorSource(std::move(file), {.name = std::move(name), .desc = desc}, data));
 }
 
 void OneTensorSource::read(std::size_t tensor, std::uint64_t first_elem, std::span<std::byte> out) {

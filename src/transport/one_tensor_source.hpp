@@ -11,7 +11,8 @@
 
 namespace offramp {
 
-/// A file that holds one tensor from some offset on; the tensor is named after the file.
+/// A file that holds one tensor from some offset on; the tensor is named after the file, as
+/// `unescape_name` has it where the folder sink could have named the file so.
 class OneTensorSource final : public TensorSource {
  public:
   /// Refuses a file name that is not UTF-8. `desc` lies whole in the file.

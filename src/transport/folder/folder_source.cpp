@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/folder/folder_source.hpp"
+
+#include "core/checks.hpp"
+#include "transport/folder/manifest.hpp"
+#include "transport/folder/output_folder.hpp"
+#include "transport/folder/read_manifest.hpp"
+#include "transport/npy/npy_source.hpp"
+#include "transport/safetensors/safetensors_source.hpp"
+#include "transport/tensor_checks.hpp"
+
+#include <offramp/core/error.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+namespace offramp {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A process may have 1024 files open unless told otherwise.
+constexpr std::size_t most_open_files = 256;
+
+Result<std::unique_ptr<TensorSource>> open_file(const std::string& path) {
+  return path.ends_with(".npy") ? open_npy_source(path) : SafetensorsSource::open(path);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TensorSource>> FolderSource::open(const std::string& path) {
+  std::unique_ptr<FolderSource> source(new FolderSource(without_slash(path)));
+  OFFRAMP_TRY(manifest, read_manifest(source->path_));
+  if (manifest) {
+    OFFRAMP_TRY_VOID(source->open_listed(*manifest));
+  } else {
+    OFFRAMP_TRY_VOID(source->open_all());
+  }
+  check_tensors(source->tensors_, source->metadata_, source->path_);
+  return std::unique_ptr<TensorSource>(std::move(source));
+}
+
+Result<void> FolderSource::open_listed(const Manifest& manifest) {
+  metadata_ = manifest.metadata;
+  for (const auto& [tensor, file] : manifest.entries) {
+    OFFRAMP_TRY_VOID(add_file(file));
+    const bool named = file.ends_with(".safetensors");  // .npy files hold no name
+    if (files_.size() != places_.size() || places_.back().info.desc != tensor.desc ||
+        (named && places_.back().info.name != tensor.name)) {
+      return Error{.code = ErrorCode::mismatch,
+                   .what = fmt::format("it is not the tensor {} of dtype {} and shape {} that {} "
+                                       "lists",
+                                       shown_name(tensor.name), name_of(tensor.desc.dtype),
+                                       tensor.desc.shape.to_string(), manifest_file),
+                   .path = files_.back().path,
+                   .remedy = "restore the file, or remove the list to take the files as they are"};
+    }
+    tensors_.push_back(tensor);
+  }
+  return {};
+}
+
+Result<void> FolderSource::open_all() {
+  std::vector<std::string> names;
+  std::error_code failed;
+  for (fs::directory_iterator at(path_, failed), end; !failed && at != end; at.increment(failed)) {
+    std::string name = at->path().filename().string();
+    if (name.ends_with(".npy") || name.ends_with(".safetensors")) names.push_back(std::move(name));
+  }
+  if (failed) throw IoError("read", path_, failed.value());
+  if (names.empty()) {
+    return Error{.code = ErrorCode::not_found,
+                 .what = "the folder holds no .npy or .safetensors file",
+                 .path = path_,
+                 .remedy = {}};
+  }
+  std::ranges::sort(names);
+  for (const std::string& name : names) OFFRAMP_TRY_VOID(add_file(name));
+  for (const Place& place : places_) tensors_.push_back(place.info);
+  return {};
+}
+
+Result<void> FolderSource::add_file(const std::string& file) {
+  const std::string path = fmt::format("{}/{}", path_, file);
+  OFFRAMP_TRY(source, open_file(path));
+  for (std::size_t i = 0; i < source->tensors().size(); ++i) {
+    places_.push_back({.file = files_.size(), .tensor = i, .info = source->tensors()[i]});
+  }
+  const bool keep = files_.size() < most_open_files;
+  const Metadata metadata = source->metadata();
+  files_.push_back({.path = path, .source = keep ? std::move(source) : nullptr});
+  return add_metadata(metadata, path);
+}
+
+Result<void> FolderSource::add_metadata(const Metadata& metadata, const std::string& file) {
+  for (const auto& item : metadata) {
+    const auto known = std::ranges::find(metadata_, item.first, &Metadata::value_type::first);
+    if (known == metadata_.end()) {
+      metadata_.push_back(item);
+    } else if (known->second != item.second) {
+      return Error{.code = ErrorCode::mismatch,
+                   .what = fmt::format("its metadata {} differs from that of a file beside it",
+                                       shown_name(item.first)),
+                   .path = file,
+                   .remedy = "pack the files one by one"};
+    }
+  }
+  return {};
+}
+
+void FolderSource::read(std::size_t tensor, std::uint64_t first_elem, std::span<std::byte> out) {
+  static_cast<void>(byte_offset_in(tensor_at(tensors_, tensor), first_elem, out.size()));
+  const Place& place = places_[tensor];
+  const File& file = files_[place.file];
+  if (file.source) {
+    file.source->read(place.tensor, first_elem, out);
+    return;
+  }
+  const auto source = open_file(file.path).value();
+  if (source->tensors().size() <= place.tensor || source->tensors()[place.tensor] != place.info) {
+    throw DataError({.code = ErrorCode::mismatch,
+                     .what = "the file changed while it was read",
+                     .path = file.path,
+                     .remedy = "keep the folder as it is until it is packed"});
+  }
+  source->read(place.tensor, first_elem, out);
+}
+
+}  // namespace offramp
