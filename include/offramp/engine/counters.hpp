@@ -10,7 +10,7 @@ namespace offramp {
 
 /// What a pipeline or job has done so far. A snapshot; the parts agree with each other.
 struct Counters {
-  std::uint64_t chunks_in{};       ///< slot fills submitted, the dropped ones too
+  std::uint64_t chunks_in{};       ///< submitted, the dropped ones too
   std::uint64_t chunks_out{};      ///< that the sink has
   std::uint64_t chunks_dropped{};  ///< refused because no slot was free (Overflow::drop)
   std::uint64_t bytes_in{};        ///< of original data submitted, the dropped left out

@@ -17,9 +17,8 @@ class Trace {
   ~Trace();
 
   struct Span {
-    const char* stage{};   ///< a literal: "read", "encode"
-    const char* thread{};  ///< a literal: the thread's name in the viewer
-    std::uint32_t thread_number{};
+    const char* stage{};     ///< a literal: "read", "encode"
+    std::uint32_t thread{};  ///< 0: the producer; others as the pipeline numbers them
     std::uint64_t chunk{};
     std::uint64_t bytes{};
     std::uint64_t start_ns{};  ///< of `now_ns`
