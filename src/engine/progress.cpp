@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/progress.hpp"
+
+#include <offramp/core/error.hpp>
+
+#include <fmt/format.h>
+
+#include <new>
+#include <utility>
+
+namespace offramp {
+namespace {
+
+Error plain_error(const std::exception_ptr& cause) {
+  try {
+    std::rethrow_exception(cause);
+  } catch (const MachineError& error) {
+    return error.error();
+  } catch (const DataError& error) {
+    return error.error();
+  } catch (const LogicError& error) {
+    return {.code = ErrorCode::logic, .what = error.what(), .path = {}, .remedy = {}};
+  } catch (const std::bad_alloc&) {
+    return {.code = ErrorCode::out_of_memory,
+            .what = "no memory",
+            .path = {},
+            .remedy = "free memory, or use smaller chunks or fewer slots"};
+  } catch (const std::exception& error) {
+    return {.code = ErrorCode::logic, .what = error.what(), .path = {}, .remedy = {}};
+  } catch (...) {
+    return {.code = ErrorCode::logic, .what = "an unknown exception", .path = {}, .remedy = {}};
+  }
+}
+
+}  // namespace
+
+void Progress::fail(std::exception_ptr cause, Error why) noexcept {
+  if (!failed) {
+    failed = true;
+    exception = std::move(cause);
+    error = std::move(why);
+  }
+  moved.notify_all();
+}
+
+Error describe(const std::exception_ptr& cause, std::string_view doing,
+               std::uint64_t chunk) noexcept {
+  try {
+    Error error = plain_error(cause);
+    error.what += fmt::format(" (while {} chunk {})", doing, chunk);
+    return error;
+  } catch (...) {
+    // No memory even for the words; these fit a string's own room.
+    return {.code = ErrorCode::out_of_memory, .what = "no memory", .path = {}, .remedy = {}};
+  }
+}
+
+}  // namespace offramp
