@@ -19,6 +19,8 @@
 
 namespace offramp {
 
+class PipelineCore;
+
 /// What a producer does when no slot is free.
 enum class Overflow {
   block,  ///< wait: nothing is lost
@@ -28,7 +30,7 @@ enum class Overflow {
 struct PipelineSettings {
   Device* device{};                    ///< null: the host device
   std::size_t chunk_size{8u << 20};    ///< bytes of a slot; larger tensors are cut into parts
-  std::size_t device_slots{2};         ///< 0: copy from the source straight into host slots
+  std::size_t device_slots{2};         ///< 0: sources are copied straight into host slots
   std::size_t host_slots{6};           ///< at least 1
   std::size_t coded_slots{3};          ///< what the encoders write and the sink takes; at least 1
   std::size_t threads{0};              ///< that encode; 0: one for each processor
@@ -85,7 +87,8 @@ class Pipeline {
   Ticket submit(StreamRef stream, const Chunk& chunk);
 
   /// The pull face: an empty host slot to fill in place. Waits for one; with Overflow::drop too.
-  /// @throws the pipeline's first error if it has failed; LogicError after `close`.
+  /// @throws the pipeline's first error if it has failed; LogicError after `close`, and in a
+  ///         pipeline with device slots.
   [[nodiscard]] Slot acquire();
 
   /// Submits a slot that holds the parts one after the other, each at the next multiple of
@@ -107,7 +110,7 @@ class Pipeline {
   [[nodiscard]] Counters counters() const;
 
  private:
-  std::shared_ptr<class PipelineCore> core_;
+  std::shared_ptr<PipelineCore> core_;
 };
 
 /// A host slot that its holder fills. Move-only; given back where it is not submitted. May outlive
@@ -123,9 +126,10 @@ class Pipeline::Slot {
   [[nodiscard]] std::span<std::byte> bytes() const noexcept { return bytes_; }
 
  private:
-  friend class PipelineCore;
+  friend class Pipeline;
+  Slot(std::shared_ptr<PipelineCore> core, std::size_t index) noexcept;
 
-  std::shared_ptr<class PipelineCore> core_;
+  std::shared_ptr<PipelineCore> core_;
   std::span<std::byte> bytes_{};
   std::size_t index_{};
 };
