@@ -21,11 +21,11 @@ CODECS = ("exact", "exact-dense")
 ROUNDS = 5  # the files are small: the best of a few runs says more than one
 
 
-def offramp(*args):
+def offramp(*args, accepted=(0,)):
     """Runs the tool and returns what it prints as JSON; ends the demo where it fails."""
     command = [str(TOOL), *map(str, args), "--json"]
     done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode != 0:
+    if done.returncode not in accepted:
         sys.exit(f"error: `{' '.join(command)}` ended with exit code {done.returncode}\n{done.stderr.strip()}")
     return json.loads(done.stdout)
 
@@ -41,7 +41,7 @@ def run_file(source, codec):
     packed = fastest("pack", source, archive, "--codec", codec, "--overwrite")
     offramp("verify", archive)
     unpacked = fastest("unpack", archive, restored, "--overwrite")
-    diff = offramp("diff", source, restored)
+    diff = offramp("diff", source, restored, accepted=(0, 1))
     same_file = filecmp.cmp(source, restored, shallow=False)
     size = source.stat().st_size
     return {
@@ -53,7 +53,7 @@ def run_file(source, codec):
         "ratio": size / archive.stat().st_size,
         "pack": size / packed["seconds"] / 1e9,
         "unpack": size / unpacked["seconds"] / 1e9,
-        "equal": bool(diff["equal"]) and same_file,
+        "equal": bool(diff["bit_equal"]) and same_file,
     }
 
 
