@@ -58,10 +58,10 @@ Result<JobReport> pack(TensorSource& source, ArchiveWriter& writer, const Codec&
 
 /// Restores every tensor of the archive into `sink` and finishes it. Errors as for `pack`; an
 /// archive that misses a part of a tensor is refused before anything is written.
-Result<JobReport> unpack(ArchiveReader& reader, TensorSink& sink, const JobSettings& settings);
+Result<JobReport> unpack(const ArchiveReader& reader, TensorSink& sink, const JobSettings& settings);
 
 /// Checks every checksum, decodes every block, and writes nothing. Errors as for `unpack`.
-Result<JobReport> verify(ArchiveReader& reader, const JobSettings& settings);
+Result<JobReport> verify(const ArchiveReader& reader, const JobSettings& settings);
 
 /// A range of one tensor. `first_elem` counts in row-major order.
 struct ElemRange {
@@ -71,7 +71,7 @@ struct ElemRange {
 
 /// Restores elements `range.first_elem` and on, as many as `out` holds. Reads only the parts that
 /// hold some of them, and of these decodes only the blocks that do.
-Result<void> read_elems(ArchiveReader& reader, const ElemRange& range, std::span<std::byte> out,
+Result<void> read_elems(const ArchiveReader& reader, const ElemRange& range, std::span<std::byte> out,
                         Workers& workers);
 
 /// Rows of one tensor: all axes but the last are counted together. A scalar or vector has one row.
@@ -82,7 +82,7 @@ struct RowRange {
 };
 
 /// Restores whole rows; `out` holds exactly these. Otherwise as `read_elems`.
-Result<void> read_rows(ArchiveReader& reader, const RowRange& range, std::span<std::byte> out,
+Result<void> read_rows(const ArchiveReader& reader, const RowRange& range, std::span<std::byte> out,
                        Workers& workers);
 
 }  // namespace offramp
