@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codec/exact/exact_form.hpp"
+
+#include "codec/exact/exact_tiers.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace offramp::exact {
+namespace {
+
+constexpr unsigned zigzag_bit = 5;
+
+std::uint8_t* bytes_of(std::byte* p) { return reinterpret_cast<std::uint8_t*>(p); }
+const std::uint8_t* bytes_of(const std::byte* p) {
+  return reinterpret_cast<const std::uint8_t*>(p);
+}
+
+void zero(std::byte* at, std::size_t from, std::size_t to) { std::memset(at + from, 0, to - from); }
+
+// Bytes of a plane's section before its padding.
+std::size_t plane_content(std::size_t n, std::uint8_t mask) {
+  if (mask == 0xff) return n;
+  return static_cast<std::size_t>(std::popcount(mask)) * ceil_div(n, 8);
+}
+
+void write_bases(const BaseSet& bases, std::size_t width, std::byte* to) {
+  std::uint8_t* out = bytes_of(to);
+  std::memset(out, 0, bases_size(bases.kind, width));
+  if (bases.kind == Bases::byte) std::memcpy(out, bases.channel.data(), width);
+  if (bases.kind != Bases::nibble) return;
+  for (std::size_t c = 0; c < width; ++c) {
+    const unsigned nibble = static_cast<std::uint8_t>(bases.channel[c] - bases.base) & 0xfu;
+    out[c / 2] = static_cast<std::uint8_t>(out[c / 2] | nibble << (4 * (c % 2)));
+  }
+}
+
+// `first` is starts[0]; `section` has exactly the size of the bases.
+bool read_bases(std::uint16_t first, std::span<const std::byte> section, std::size_t width,
+                BaseSet& bases) {
+  if (first > 0xff) return false;
+  bases.base = static_cast<std::uint8_t>(first);
+  const std::uint8_t* in = bytes_of(section.data());
+  switch (bases.kind) {
+    case Bases::none:
+    case Bases::shared:
+      return true;
+    case Bases::byte:
+      std::memcpy(bases.channel.data(), in, width);
+      return first == 0 && is_zero(section.subspan(width));
+    case Bases::nibble:
+      for (std::size_t c = 0; c < width; ++c) {
+        bases.channel[c] =
+            static_cast<std::uint8_t>(bases.base + (in[c / 2] >> (4 * (c % 2)) & 0xf));
+      }
+      if (width % 2 != 0 && in[width / 2] >> 4 != 0) return false;
+      return is_zero(section.subspan(ceil_div(width, 2)));
+  }
+  return false;
+}
+
+bool unused_bits_are_zero(const std::uint8_t* packed, std::size_t n, std::uint8_t mask) {
+  if (n % 8 == 0) return true;
+  const std::size_t stride = ceil_div(n, 8);
+  for (int p = 0; p < std::popcount(mask); ++p) {
+    if (packed[stride - 1] >> (n % 8) != 0) return false;
+    packed += stride;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool is_zero(std::span<const std::byte> bytes) noexcept {
+  return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{}; });
+}
+
+std::size_t encode_form(const Kernels& kernels, const Form& form, const BaseSet& bases,
+                        Extent extent, std::byte* body, std::byte* heap, const Workspace& work) {
+  const std::size_t n = extent.n;
+  std::size_t heap_size = 0;
+  if (form.bases != Bases::none) {
+    std::uint16_t starts[max_pieces] = {};
+    if (form.bases != Bases::byte) starts[0] = bases.base;
+    std::byte* tier1 = body + starts_size(n);
+    const std::size_t used =
+        encode_tiers(kernels, work.planes[form.tiered], n, make_cycle(bases, extent.width), starts,
+                     bytes_of(tier1), bytes_of(heap), work);
+    heap_size = padded(used);
+    zero(heap, used, heap_size);
+    std::memcpy(body, starts, 2 * pieces_of(n));
+    zero(body, 2 * pieces_of(n), starts_size(n));
+    zero(tier1, ceil_div(n, 4), tier1_size(n));
+    body = tier1 + tier1_size(n);
+  }
+  for (std::size_t p = 0; p < form.planes; ++p) {
+    const std::uint8_t mask = form.mask[p];
+    if (form.is_tiered(p) || mask == 0) continue;
+    if (mask == 0xff) {
+      kernels.store_bytes(work.planes[p], n, bytes_of(body));
+    } else {
+      kernels.store_bits(work.planes[p], n, mask, bytes_of(body));
+    }
+    zero(body, plane_content(n, mask), plane_size(n, mask));
+    body += plane_size(n, mask);
+  }
+  write_bases(bases, extent.width, body);
+  return heap_size;
+}
+
+bool decode_form(const Kernels& kernels, const Form& form, Extent extent,
+                 std::span<const std::byte> body, std::span<const std::byte> heap,
+                 const Workspace& work) {
+  const std::size_t n = extent.n;
+  if (body.size() != form_size(form, n, extent.width)) return false;
+  const auto take = [&body](std::size_t size) {
+    const auto section = body.first(size);
+    body = body.subspan(size);
+    return section;
+  };
+  if (form.bases == Bases::none) {
+    if (!heap.empty()) return false;
+  } else {
+    const auto starts = take(starts_size(n));
+    const auto tier1 = take(tier1_size(n));
+    if (!is_zero(starts.subspan(2 * pieces_of(n)))) return false;
+    if (!is_zero(tier1.subspan(ceil_div(n, 4)))) return false;
+    BaseSet bases{.kind = form.bases};
+    const auto section = body.last(bases_size(form.bases, extent.width));
+    if (!read_bases(load<std::uint16_t>(starts.data()), section, extent.width, bases)) {
+      return false;
+    }
+    if (!decode_tiers(kernels, n, make_cycle(bases, extent.width), bytes_of(starts.data()),
+                      bytes_of(tier1.data()), {bytes_of(heap.data()), heap.size()},
+                      work.planes[form.tiered], work)) {
+      return false;
+    }
+  }
+  for (std::size_t p = 0; p < form.planes; ++p) {
+    if (form.is_tiered(p)) continue;
+    const std::uint8_t mask = form.mask[p];
+    const auto section = take(plane_size(n, mask));
+    if (!is_zero(section.subspan(plane_content(n, mask)))) return false;
+    if (mask == 0xff) {
+      kernels.load_bytes(bytes_of(section.data()), n, work.planes[p]);
+      continue;
+    }
+    if (!unused_bits_are_zero(bytes_of(section.data()), n, mask)) return false;
+    kernels.load_bits(bytes_of(section.data()), n, mask, form.constant[p], work.planes[p]);
+  }
+  return true;
+}
+
+void write_form_header(const Form& form, std::byte* to) noexcept {
+  const std::size_t size = form_header_size(form.planes);
+  std::memset(to, 0, size);
+  std::uint8_t* out = bytes_of(to);
+  out[0] = static_cast<std::uint8_t>(static_cast<unsigned>(form.bases) | form.tiered << 2 |
+                                     static_cast<unsigned>(form.zigzag) << zigzag_bit);
+  for (std::size_t p = 0; p < form.planes; ++p) {
+    out[2 + 2 * p] = form.mask[p];
+    out[3 + 2 * p] = form.constant[p];
+  }
+}
+
+std::optional<Form> read_form_header(const PlaneView& view,
+                                     std::span<const std::byte> from) noexcept {
+  const std::uint8_t* in = bytes_of(from.data());
+  const std::size_t fields = 2 + 2 * view.planes;
+  if (in[0] >> (zigzag_bit + 1) != 0 || in[1] != 0) return std::nullopt;
+  if (!is_zero(from.subspan(fields))) return std::nullopt;
+  Form form{.planes = view.planes,
+            .bases = static_cast<Bases>(in[0] & 3),
+            .tiered = in[0] >> 2 & 7u,
+            .zigzag = (in[0] >> zigzag_bit & 1) != 0};
+  if (form.tiered >= form.planes) return std::nullopt;
+  if (form.bases == Bases::none && form.tiered != 0) return std::nullopt;
+  if (form.zigzag && view.is_float) return std::nullopt;
+  for (std::size_t p = 0; p < form.planes; ++p) {
+    const std::uint8_t mask = in[2 + 2 * p], constant = in[3 + 2 * p];
+    if ((mask & constant) != 0 || ((mask | constant) & ~view.used[p]) != 0) return std::nullopt;
+    if (form.is_tiered(p) && (mask | constant) != 0) return std::nullopt;
+    form.mask[p] = mask;
+    form.constant[p] = constant;
+  }
+  return form;
+}
+
+}  // namespace offramp::exact
