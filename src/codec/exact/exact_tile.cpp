@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codec/exact/exact_tile.hpp"
+
+#include "codec/exact/exact_form.hpp"
+#include "codec/exact/exact_positions.hpp"
+#include "codec/exact/exact_workspace.hpp"
+
+#include <cstring>
+
+namespace offramp::exact {
+namespace {
+
+using tiles::CodedTile;
+using tiles::TileExtent;
+using tiles::TileMode;
+
+constexpr int min_tiered_bits = 3;
+
+// What one call works on.
+struct Job {
+  const Kernels& kernels;
+  DType dtype{};
+  PlaneView view{};
+  std::size_t elem_size{};
+  Workspace work;
+
+  Job(const Kernels& k, DType d, std::byte* scratch)
+      : kernels(k),
+        dtype(d),
+        view(plane_view(d)),
+        elem_size(size_of(d)),
+        work(scratch, view.planes, elem_size) {}
+};
+
+using BitRanges = std::array<BitRange, max_planes>;
+
+int varying_bits(const BitRange& range) {
+  return std::popcount(static_cast<unsigned>(range.varying()));
+}
+
+// Splits values to the planes in `job.work` and says which bits vary. Integers take the zigzag or
+// not, whichever has fewer; returns whether.
+bool split_ranges(const Job& job, const std::byte* values, std::size_t n, BitRanges& ranges) {
+  const auto attempt = [&](bool zigzag) {
+    job.kernels.split(job.dtype, zigzag, values, n, job.work.planes);
+    int bits = 0;
+    for (std::size_t p = 0; p < job.view.planes; ++p) {
+      ranges[p] = job.kernels.range(job.work.planes[p], n);
+      bits += varying_bits(ranges[p]);
+    }
+    return bits;
+  };
+  const int plain = attempt(false);
+  if (job.view.is_float) return false;
+  if (attempt(true) < plain) return true;
+  attempt(false);
+  return false;
+}
+
+CodedTile encode_raw(std::span<const std::byte> values, std::byte* body) {
+  const std::size_t size = padded(values.size());
+  std::memcpy(body, values.data(), values.size());
+  std::memset(body + values.size(), 0, size - values.size());
+  return {.mode = tiles::raw_mode, .body_size = static_cast<std::uint32_t>(size), .heap_size = 0};
+}
+
+CodedTile coded(TileMode mode, std::size_t body, std::size_t heap) {
+  return {.mode = mode,
+          .body_size = static_cast<std::uint32_t>(body),
+          .heap_size = static_cast<std::uint32_t>(heap)};
+}
+
+std::size_t total(const CodedTile& tile) { return std::size_t{tile.body_size} + tile.heap_size; }
+
+Form bit_form(const Job& job, bool zigzag, const BitRanges& ranges) {
+  Form form{.planes = job.view.planes, .zigzag = zigzag};
+  for (std::size_t p = 0; p < form.planes; ++p) {
+    form.mask[p] = ranges[p].varying();
+    form.constant[p] = ranges[p].all;
+  }
+  return form;
+}
+
+CodedTile encode_header_and_form(const Job& job, const Form& form, const BaseSet& bases,
+                                 Extent extent, std::byte* body, std::byte* heap) {
+  const std::size_t header = form_header_size(form.planes);
+  write_form_header(form, body);
+  const std::size_t heap_size =
+      encode_form(job.kernels, form, bases, extent, body + header, heap, job.work);
+  return coded(planes_mode, header + form_size(form, extent.n, extent.width), heap_size);
+}
+
+// Mode 4 for values already split: the tiered plane as tiers or as bits, whichever is smaller.
+CodedTile encode_planes(const Job& job, bool zigzag, const BitRanges& ranges, Extent extent,
+                        bool by_channel, std::byte* body, std::byte* heap) {
+  const Form bits = bit_form(job, zigzag, ranges);
+  const std::size_t bits_size =
+      form_header_size(bits.planes) + form_size(bits, extent.n, extent.width);
+
+  std::size_t lead = 0;
+  while (!job.view.is_float && lead + 1 < job.view.planes && ranges[lead].varying() == 0) ++lead;
+  if (varying_bits(ranges[lead]) >= min_tiered_bits) {
+    const std::uint8_t* plane = job.work.planes[lead];
+    const BaseSet bases = by_channel && job.view.is_float
+                              ? choose_bases(job.kernels, plane, extent.n, extent.width)
+                              : choose_shared_base(plane, extent.n);
+    if (bases.may_beat(varying_bits(ranges[lead]))) {
+      Form form = bits;
+      form.bases = bases.kind;
+      form.tiered = lead;
+      form.mask[lead] = form.constant[lead] = 0;
+      const CodedTile tile = encode_header_and_form(job, form, bases, extent, body, heap);
+      if (total(tile) < bits_size) return tile;
+    }
+  }
+  return encode_header_and_form(job, bits, {.kind = Bases::none}, extent, body, heap);
+}
+
+// Mode 5, or mode 0 with size 0 where the tile is not sparse.
+CodedTile encode_sparse(const Job& job, TileExtent extent, const std::byte* values, std::byte* body,
+                        std::byte* heap) {
+  const SparseTile tile{extent.values, extent.rows, extent.width, job.elem_size};
+  const SparseRest rest = encode_positions(tile, values, job.work.values, body);
+  if (rest.n == 0) return {};
+  BitRanges ranges;
+  const bool zigzag = split_ranges(job, job.work.values, rest.n, ranges);
+  CodedTile planes = encode_planes(job, zigzag, ranges, {rest.n, extent.width}, rest.by_channel,
+                                   body + rest.body_size, heap);
+  return coded(sparse_mode, rest.body_size + planes.body_size, planes.heap_size);
+}
+
+TileMode mode_of(Bases bases) {
+  switch (bases) {
+    case Bases::nibble:
+      return nibble_mode;
+    case Bases::byte:
+      return byte_mode;
+    case Bases::shared:
+    case Bases::none:
+      return shared_mode;
+  }
+  return shared_mode;
+}
+
+std::optional<Bases> bases_of(TileMode mode) {
+  switch (mode) {
+    case nibble_mode:
+      return Bases::nibble;
+    case byte_mode:
+      return Bases::byte;
+    case shared_mode:
+      return Bases::shared;
+    default:
+      return std::nullopt;
+  }
+}
+
+// Ordinary float data: modes 1 to 3, or mode 4 where plain bits of plane 0 are smaller.
+CodedTile encode_ordinary(const Job& job, const BitRanges& ranges, Extent extent, std::byte* body,
+                          std::byte* heap) {
+  const Form bits = bit_form(job, false, ranges);
+  const std::size_t bits_size =
+      form_header_size(bits.planes) + form_size(bits, extent.n, extent.width);
+  const BaseSet bases = choose_bases(job.kernels, job.work.planes[0], extent.n, extent.width);
+  if (bases.may_beat(varying_bits(ranges[0]))) {
+    const Form form = tiered_form(job.view, bases.kind);
+    const std::size_t heap_size =
+        encode_form(job.kernels, form, bases, extent, body, heap, job.work);
+    const CodedTile tile =
+        coded(mode_of(bases.kind), form_size(form, extent.n, extent.width), heap_size);
+    if (total(tile) <= bits_size) return tile;
+  }
+  return encode_header_and_form(job, bits, {.kind = Bases::none}, extent, body, heap);
+}
+
+bool is_ordinary(const Job& job, const BitRanges& ranges) {
+  if (!job.view.is_float || varying_bits(ranges[0]) < min_tiered_bits) return false;
+  for (std::size_t p = 1; p < job.view.planes; ++p) {
+    if (ranges[p].varying() != job.view.used[p]) return false;
+  }
+  return true;
+}
+
+bool is_sound(TileExtent extent) {
+  return extent.rows >= 1 && extent.rows <= tiles::tile_rows && extent.width >= 1 &&
+         extent.width <= tile_width && extent.values <= extent.rows * extent.width &&
+         extent.values > (extent.rows - 1) * extent.width;
+}
+
+bool decode_planes(const Job& job, Extent extent, bool by_channel, std::span<const std::byte> body,
+                   std::span<const std::byte> heap, std::byte* values) {
+  const std::size_t header = form_header_size(job.view.planes);
+  if (body.size() < header) return false;
+  const auto form = read_form_header(job.view, body.first(header));
+  if (!form) return false;
+  if (!by_channel && (form->bases == Bases::byte || form->bases == Bases::nibble)) return false;
+  if (!decode_form(job.kernels, *form, extent, body.subspan(header), heap, job.work)) return false;
+  job.kernels.join(job.dtype, form->zigzag, job.work.planes, extent.n, values);
+  return true;
+}
+
+bool decode_sparse(const Job& job, TileExtent extent, std::span<const std::byte> body,
+                   std::span<const std::byte> heap, std::byte* values) {
+  const SparseTile tile{extent.values, extent.rows, extent.width, job.elem_size};
+  SparseRest rest;
+  if (!read_positions(tile, body, rest)) return false;
+  const auto planes = body.subspan(rest.body_size);
+  if (!decode_planes(job, {rest.n, extent.width}, rest.by_channel, planes, heap, job.work.values)) {
+    return false;
+  }
+  return scatter(tile, body, rest, job.work.values, values);
+}
+
+bool decode_tiered(const Job& job, Bases bases, Extent extent, std::span<const std::byte> body,
+                   std::span<const std::byte> heap, std::byte* values) {
+  if (!job.view.is_float) return false;
+  const Form form = tiered_form(job.view, bases);
+  if (!decode_form(job.kernels, form, extent, body, heap, job.work)) return false;
+  job.kernels.join(job.dtype, false, job.work.planes, extent.n, values);
+  return true;
+}
+
+}  // namespace
+
+CodedTile encode_tile(const Kernels& kernels, DType dtype, TileExtent extent,
+                      const std::byte* values, std::byte* body, std::byte* heap,
+                      std::byte* scratch) {
+  const Job job(kernels, dtype, scratch);
+  const std::size_t n = extent.values;
+  const std::span<const std::byte> bytes(values, n * job.elem_size);
+
+  BitRanges ranges;
+  const bool zigzag = split_ranges(job, values, n, ranges);
+  const bool sparse = 8 * kernels.count_zeros(values, n, job.elem_size) >= n;
+  CodedTile tile;
+  if (!sparse && is_ordinary(job, ranges)) {
+    tile = encode_ordinary(job, ranges, {n, extent.width}, body, heap);
+  } else {
+    tile = encode_planes(job, zigzag, ranges, {n, extent.width}, true, body, heap);
+    if (sparse) {
+      const CodedTile other =
+          encode_sparse(job, extent, values, job.work.other_body, job.work.other_heap);
+      if (other.mode == sparse_mode && total(other) < total(tile)) {
+        std::memcpy(body, job.work.other_body, other.body_size);
+        std::memcpy(heap, job.work.other_heap, other.heap_size);
+        tile = other;
+      }
+    }
+  }
+  return total(tile) < padded(bytes.size()) ? tile : encode_raw(bytes, body);
+}
+
+bool decode_tile(const Kernels& kernels, DType dtype, TileExtent extent, TileMode mode,
+                 std::span<const std::byte> body, std::span<const std::byte> heap,
+                 std::byte* values, std::byte* scratch) {
+  if (!is_sound(extent)) return false;
+  const Job job(kernels, dtype, scratch);
+  const std::size_t size = extent.values * job.elem_size;
+  const Extent whole{extent.values, extent.width};
+  if (mode == tiles::raw_mode) {
+    if (!heap.empty() || body.size() != padded(size) || !is_zero(body.subspan(size))) return false;
+    std::memcpy(values, body.data(), size);
+    return true;
+  }
+  if (mode == planes_mode) return decode_planes(job, whole, true, body, heap, values);
+  if (mode == sparse_mode) return decode_sparse(job, extent, body, heap, values);
+  const auto bases = bases_of(mode);
+  return bases && decode_tiered(job, *bases, whole, body, heap, values);
+}
+
+}  // namespace offramp::exact
+
+namespace offramp::tiles {
+
+const TileCoder& exact_tile_coder() noexcept {
+  static constexpr TileCoder coder{
+      .max_body_size = [](DType dtype) { return exact::max_body_size(size_of(dtype)); },
+      .max_heap_size = [](DType) { return exact::max_heap_size; },
+      .scratch_size =
+          [](DType dtype) {
+            return exact::Workspace::size(exact::plane_view(dtype).planes, size_of(dtype));
+          },
+      .nominal_body_size = [](DType dtype, TileExtent extent, TileMode mode) -> std::size_t {
+        const exact::PlaneView view = exact::plane_view(dtype);
+        if (mode == raw_mode) return exact::padded(extent.values * size_of(dtype));
+        const auto bases = exact::bases_of(mode);
+        if (!bases || !view.is_float) return 0;
+        return exact::form_size(exact::tiered_form(view, *bases), extent.values, extent.width);
+      },
+      .encode =
+          [](DType dtype, TileExtent extent, const std::byte* values, std::byte* body,
+             std::byte* heap, std::byte* scratch) {
+            return exact::encode_tile(exact::fast_kernels(), dtype, extent, values, body, heap,
+                                      scratch);
+          },
+      .decode =
+          [](DType dtype, TileExtent extent, TileMode mode, std::span<const std::byte> body,
+             std::span<const std::byte> heap, std::byte* values, std::byte* scratch) {
+            return exact::decode_tile(exact::fast_kernels(), dtype, extent, mode, body, heap,
+                                      values, scratch);
+          },
+  };
+  return coder;
+}
+
+}  // namespace offramp::tiles
