@@ -247,8 +247,8 @@ Result<void> ArchiveReader::read_payload(const ArchiveTensor& tensor, const Arch
   return {};
 }
 
-Result<std::map<std::string, std::string>> ArchiveReader::metadata() const {
-  KeyValues pairs;
+Result<Metadata> ArchiveReader::metadata() const {
+  Metadata pairs;
   RecordAccess records(*impl_->file);
   for (const RecordPlace& place : impl_->contents.metadata) {
     const auto read = [&]() -> Result<void> {
@@ -269,6 +269,7 @@ Result<std::map<std::string, std::string>> ArchiveReader::metadata() const {
     };
     if (auto done = read(); !done) return impl_->in_record(std::move(done.error()), place.offset);
   }
+  if (auto unique = check_unique_keys(pairs); !unique) return std::move(unique.error()).in(name());
   return pairs;
 }
 

@@ -101,17 +101,18 @@ void ArchiveWriter::append(const PartRecord& record, std::span<const std::byte> 
   impl_->lost = false;
 }
 
-void ArchiveWriter::append_metadata(const std::map<std::string, std::string>& metadata) {
+void ArchiveWriter::append_metadata(const Metadata& metadata) {
   impl_->expect_open();
   const auto refuse = [&](ErrorCode code, std::string what) {
     throw DataError(Error{.code = code, .what = std::move(what), .path = name(), .remedy = {}});
   };
+  std::set<std::string> keys;
   std::uint64_t payload_size = 8;
   for (const auto& [key, value] : metadata) {
     if (key.find('\0') != std::string::npos || !is_utf8(key) || !is_utf8(value)) {
       refuse(ErrorCode::bad_name, fmt::format("metadata {} is not UTF-8", printable(key)));
     }
-    if (impl_->metadata_keys.contains(key)) {
+    if (impl_->metadata_keys.contains(key) || !keys.insert(key).second) {
       refuse(ErrorCode::duplicate, fmt::format("metadata key {} stands twice", printable(key)));
     }
     payload_size += 8 + key.size() + value.size();
@@ -124,7 +125,7 @@ void ArchiveWriter::append_metadata(const std::map<std::string, std::string>& me
   impl_->lost = true;
   const auto payload = write_metadata(metadata);
   const RecordPlace place = impl_->make_header({.kind = Kind::metadata}, payload);
-  for (const auto& [key, value] : metadata) impl_->metadata_keys.insert(key);
+  impl_->metadata_keys.merge(keys);
   impl_->catalog.add_other().value();
   impl_->index.add_metadata(place);
   impl_->put_record(payload);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 
@@ -35,7 +36,7 @@ std::string_view take_text(ByteCursor& from) noexcept {
 
 }  // namespace
 
-std::vector<std::byte> write_metadata(const KeyValues& pairs) {
+std::vector<std::byte> write_metadata(const Metadata& pairs) {
   std::vector<std::byte> payload;
   append(payload, std::uint64_t{pairs.size()});
   for (const auto& [key, value] : pairs) {
@@ -45,7 +46,7 @@ std::vector<std::byte> write_metadata(const KeyValues& pairs) {
   return payload;
 }
 
-Result<void> parse_metadata(std::span<const std::byte> payload, KeyValues& to) {
+Result<void> parse_metadata(std::span<const std::byte> payload, Metadata& to) {
   ByteCursor cursor(payload);
   const auto count = cursor.take<std::uint64_t>();
   for (std::uint64_t i = 0; i < count; ++i) {
@@ -55,13 +56,22 @@ Result<void> parse_metadata(std::span<const std::byte> payload, KeyValues& to) {
     if (key.find('\0') != std::string_view::npos || !is_utf8(key) || !is_utf8(value)) {
       return fault(ErrorCode::bad_name, "metadata that is not UTF-8");
     }
-    if (!to.emplace(key, value).second) {
-      return fault(ErrorCode::duplicate,
-                   fmt::format("metadata key {} stands twice", printable(key)));
-    }
+    to.emplace_back(key, value);
   }
   if (!cursor.ok() || cursor.left() != 0) {
     return fault(ErrorCode::bad_header, "metadata whose sizes do not add up");
+  }
+  return {};
+}
+
+Result<void> check_unique_keys(const Metadata& pairs) {
+  std::vector<std::string_view> keys;
+  keys.reserve(pairs.size());
+  for (const auto& pair : pairs) keys.push_back(pair.first);
+  std::ranges::sort(keys);
+  if (const auto twice = std::ranges::adjacent_find(keys); twice != keys.end()) {
+    return fault(ErrorCode::duplicate,
+                 fmt::format("metadata key {} stands twice", printable(*twice)));
   }
   return {};
 }

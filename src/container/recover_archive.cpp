@@ -138,7 +138,7 @@ class Recovery {
           break;
         }
         case Kind::metadata: {
-          KeyValues pairs;
+          Metadata pairs;
           OFFRAMP_TRY_VOID(parse_metadata(payload_, pairs));
           out_.append_metadata(pairs);
           ++report_.metadata_records;

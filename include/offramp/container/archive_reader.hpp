@@ -4,11 +4,11 @@
 #include <offramp/container/archive_limits.hpp>
 #include <offramp/container/archive_tensor.hpp>
 #include <offramp/container/random_access.hpp>
+#include <offramp/core/metadata.hpp>
 #include <offramp/core/result.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -67,8 +67,8 @@ class ArchiveReader {
   Result<void> read_payload(const ArchiveTensor& tensor, const ArchivePart& part,
                             std::span<std::byte> out) const;
 
-  /// All key-value text. @throws IoError.
-  Result<std::map<std::string, std::string>> metadata() const;
+  /// All key-value text, in the order of the archive. @throws IoError.
+  Result<Metadata> metadata() const;
 
  private:
   struct Impl;

@@ -3,11 +3,11 @@
 
 #include <offramp/container/archive_limits.hpp>
 #include <offramp/container/byte_sink.hpp>
+#include <offramp/core/metadata.hpp>
 #include <offramp/core/tensor_view.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -58,7 +58,7 @@ class ArchiveWriter {
   /// @throws DataError (duplicate: a key given before; bad_name: not UTF-8; limit_exceeded: over
   /// the
   ///         default ReaderLimits), nothing written; IoError.
-  void append_metadata(const std::map<std::string, std::string>& metadata);
+  void append_metadata(const Metadata& metadata);
 
   /// Writes index and footer and commits the sink. Once. @throws IoError.
   void finish();

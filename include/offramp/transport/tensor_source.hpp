@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <offramp/core/metadata.hpp>
 #include <offramp/core/tensor_view.hpp>
 
 #include <cstddef>
@@ -18,10 +19,6 @@ struct TensorInfo {
   TensorDesc desc{};
   friend bool operator==(const TensorInfo&, const TensorInfo&) = default;
 };
-
-/// Key-value text that travels with a file's tensors (safetensors' `__metadata__`), in the file's
-/// order, so that a restored file can equal the original byte for byte. Keys are unique.
-using Metadata = std::vector<std::pair<std::string, std::string>>;
 
 /// Where tensors come from: a file or memory, already checked as a whole when it was opened.
 class TensorSource {
