@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inputs.hpp"
+
+#include <offramp/core/file.hpp>
+#include <offramp/device/device_table.hpp>
+#include <offramp/engine/archive_source.hpp>
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <vector>
+
+namespace offramp::cli {
+
+std::unique_ptr<TensorSource> open_tensors(const std::string& path, const SourceOptions& options,
+                                           Workers& workers) {
+  if (options.format.empty() && path.ends_with(".ofr")) {
+    return ArchiveSource::open(path, workers).value();
+  }
+  return open_source(path, options).value();
+}
+
+std::size_t parse_size(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string unit(end, text.data() + text.size());
+  double scale = 0;
+  if (unit.empty() || unit == "B") scale = 1;
+  if (unit == "k" || unit == "K" || unit == "KiB") scale = 1024;
+  if (unit == "M" || unit == "MiB") scale = 1024.0 * 1024;
+  if (unit == "G" || unit == "GiB") scale = 1024.0 * 1024 * 1024;
+  const double bytes = value * scale;
+  if (error != std::errc{} || !(bytes >= 1) || bytes > 1e15 || bytes != std::floor(bytes)) {
+    throw CLI::ValidationError(
+        fmt::format("'{}' is no size: write bytes, or a number with k, M or G such as 8M", text));
+  }
+  return static_cast<std::size_t>(bytes);
+}
+
+Shape parse_shape(const std::string& text) {
+  std::vector<std::uint64_t> extents;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at != end) {
+    std::uint64_t extent = 0;
+    const auto [next, error] = std::from_chars(at, end, extent);
+    const bool goes_on = next != end && *next == ',' && next + 1 != end;
+    if (error != std::errc{} || (next != end && !goes_on) || extents.size() == Shape::max_rank) {
+      throw CLI::ValidationError(fmt::format(
+          "'{}' is no shape: write up to {} extents such as 3,1024,64", text, Shape::max_rank));
+    }
+    extents.push_back(extent);
+    at = goes_on ? next + 1 : next;
+  }
+  return Shape(std::span<const std::uint64_t>(extents));
+}
+
+void JobOptions::add_to(CLI::App& command, bool packs) {
+  command.add_option("--threads", threads, "Threads that code (0: one for each processor)")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  command
+      .add_option("--slots", slots, "Chunks in flight; more hide a slower disk, at a chunk each")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  if (packs) {
+    command
+        .add_option(
+            "--chunk", chunk,
+            "Size of a chunk, such as 8M: the unit of restoring, and with --slots the bound "
+            "of memory")
+        ->capture_default_str();
+  }
+  command.add_option("--device", device, "Where to code: auto or host")->capture_default_str();
+  command.add_option("--trace", trace_path,
+                     "Write a timeline as JSON, for https://ui.perfetto.dev or chrome://tracing");
+  command.add_option("--metrics", metrics_path, "Write the counters as Prometheus text");
+}
+
+JobSettings JobOptions::settings(const Context& context, Progress& progress) const {
+  // Today every device codes on the host; the name is checked so that a wrong one is not ignored.
+  (void)find_device(device).value();
+  JobSettings settings;
+  settings.threads = threads;
+  settings.host_slots = slots;
+  settings.chunk_size = parse_size(chunk);
+  settings.cancel = context.stop;
+  settings.on_progress = [&progress](const JobProgress& now) { progress.update(now.bytes_done); };
+  if (!trace_path.empty()) settings.trace = std::make_shared<Trace>();
+  return settings;
+}
+
+void JobOptions::write_extras(const JobSettings& settings, const Counters& counters) const {
+  if (settings.trace) settings.trace->write(trace_path);
+  if (!metrics_path.empty()) {
+    const std::string text = counters.to_prometheus();
+    OutputFile file(metrics_path, OutputFile::Existing::overwrite);
+    file.append(std::as_bytes(std::span(text)));
+    file.commit();
+  }
+}
+
+}  // namespace offramp::cli

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "command.hpp"
+
+#include <offramp/core/workers.hpp>
+#include <offramp/engine/jobs.hpp>
+#include <offramp/transport/transport.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace offramp::cli {
+
+/// Opens whatever holds tensors: what `open_source` knows, and archives (.ofr).
+[[nodiscard]] std::unique_ptr<TensorSource> open_tensors(const std::string& path,
+                                                         const SourceOptions& options,
+                                                         Workers& workers);
+
+/// "1048576", "8M", "64k", "1.5G": bytes in powers of 1024. @throws CLI::ValidationError.
+[[nodiscard]] std::size_t parse_size(const std::string& text);
+
+/// "3,1024,64". @throws CLI::ValidationError.
+[[nodiscard]] Shape parse_shape(const std::string& text);
+
+/// Options of the commands that run a job: threads, slots, chunk, trace, metrics, device.
+struct JobOptions {
+  std::size_t threads{0};
+  std::size_t slots{JobSettings{}.host_slots};
+  std::string chunk{"8M"};
+  std::string device{"auto"};
+  std::string trace_path{};
+  std::string metrics_path{};
+
+  /// `packs`: the command chooses the chunk size; others follow the archive's.
+  void add_to(CLI::App& command, bool packs);
+
+  /// The settings, with cancel and progress bound. @throws DataError for a device that is not
+  /// there.
+  [[nodiscard]] JobSettings settings(const Context& context, Progress& progress) const;
+
+  /// Writes the trace and the Prometheus text where they were asked for.
+  void write_extras(const JobSettings& settings, const Counters& counters) const;
+};
+
+}  // namespace offramp::cli

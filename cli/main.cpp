@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cancel.hpp"
+#include "command.hpp"
+
+#include <offramp/core/error.hpp>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <new>
+
+namespace offramp::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr auto footer = R"(Examples:
+  offramp pack kv.safetensors kv.ofr            shrink a file, bit for bit
+  offramp pack kv.safetensors kv.ofr --codec exact-dense
+  offramp verify kv.ofr                         check every checksum and decode every block
+  offramp unpack kv.ofr kv2.safetensors         restore it
+  offramp diff kv.safetensors kv2.safetensors   compare tensor by tensor
+
+Exit codes: 0 done, 1 the data is bad or differs, 2 usage, 3 the machine failed,
+130 interrupted.)";
+
+// JSON allows valid UTF-8 only; names and paths may hold anything.
+std::string to_text(const json& value) {
+  return value.dump(2, ' ', false, json::error_handler_t::replace);
+}
+
+int fail(const Context& context, const Error& error, int code) {
+  fmt::print(stderr, "offramp: {}\n", error.message());
+  if (context.json) {
+    const json report{{"ok", false},
+                      {"error",
+                       {{"code", name_of(error.code)},
+                        {"what", error.what},
+                        {"path", error.path},
+                        {"remedy", error.remedy}}}};
+    fmt::print("{}\n", to_text(report));
+  }
+  return code;
+}
+
+int run(const Context& context, const SignalStop& signals) {
+  try {
+    return context.run();
+  } catch (const DataError& error) {
+    if (error.error().code == ErrorCode::cancelled && signals.exit_code()) {
+      return fail(context, error.error(), signals.exit_code());
+    }
+    return fail(context, error.error(), bad_data);
+  } catch (const MachineError& error) {
+    if (error.error().code == ErrorCode::cancelled && signals.exit_code()) {
+      return fail(context, error.error(), signals.exit_code());
+    }
+    return fail(context, error.error(), machine_failed);
+  } catch (const std::bad_alloc&) {
+    return fail(context,
+                {.code = ErrorCode::out_of_memory,
+                 .what = "no memory left",
+                 .path = {},
+                 .remedy = "use a smaller --chunk or fewer --slots"},
+                machine_failed);
+  } catch (const CLI::Error& error) {
+    const Error reason{.code = ErrorCode::logic, .what = error.what(), .path = {}, .remedy = {}};
+    return fail(context, reason, usage);
+  } catch (const LogicError& error) {
+    return fail(context, {.code = ErrorCode::logic, .what = error.what(), .path = {}, .remedy = {}},
+                usage);
+  } catch (const std::exception& error) {
+    return fail(context,
+                {.code = ErrorCode::device, .what = error.what(), .path = {}, .remedy = {}},
+                machine_failed);
+  }
+}
+
+}  // namespace
+
+void Context::add_common_options(CLI::App& command) {
+  command.add_flag("--json", json, "Print one JSON object for machines instead of text");
+  command.add_flag("-q,--quiet", quiet, "Print errors only, no progress");
+}
+
+void Context::print(const nlohmann::json& machine, const std::string& human) const {
+  if (json) {
+    fmt::print("{}\n", to_text(machine));
+  } else if (!quiet) {
+    fmt::print("{}", human);
+  }
+  if (std::fflush(stdout) != 0) throw IoError("write the result to standard output", "", errno);
+}
+
+int main(int argc, char** argv) {
+  CLI::App app{"offramp: packs tensors small and exact, checks them, and brings them back"};
+  app.name("offramp");
+  app.footer(footer);
+  app.set_version_flag("--version", std::string("offramp ") + OFFRAMP_VERSION);
+  app.require_subcommand(1);
+  Context context;
+  add_pack(app, context);
+  add_unpack(app, context);
+  add_info(app, context);
+  add_verify(app, context);
+  add_recover(app, context);
+  add_diff(app, context);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    app.exit(error);
+    return usage;
+  }
+  const SignalStop signals;
+  context.stop = signals.token();
+  return run(context, signals);
+}
+
+}  // namespace offramp::cli
+
+int main(int argc, char** argv) { return offramp::cli::main(argc, argv); }

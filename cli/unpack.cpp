@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "command.hpp"
+#include "inputs.hpp"
+#include "text.hpp"
+
+#include <offramp/container/archive_reader.hpp>
+#include <offramp/core/file.hpp>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <memory>
+#include <vector>
+
+namespace offramp::cli {
+namespace {
+
+struct Options {
+  std::string in{};
+  std::string out{};
+  std::string format{};
+  std::string tensor{};
+  std::string rows{};
+  bool overwrite{false};
+  JobOptions job{};
+};
+
+struct Rows {
+  std::uint64_t first{};
+  std::uint64_t last{};  // behind the last
+};
+
+Rows parse_rows(const std::string& text) {
+  Rows rows;
+  const char* const end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), end, rows.first);
+  if (first.ec == std::errc{} && first.ptr != end && *first.ptr == ':') {
+    const auto last = std::from_chars(first.ptr + 1, end, rows.last);
+    if (last.ec == std::errc{} && last.ptr == end && rows.first < rows.last) return rows;
+  }
+  throw CLI::ValidationError(
+      fmt::format("'{}' is no range of rows: write FIRST:END such as 100:200", text));
+}
+
+// What of a tensor was asked for, as a tensor of its own: rows are all axes but the last together.
+TensorInfo selection(const ArchiveTensor& tensor, const std::string& text, Rows& rows) {
+  const Shape& shape = tensor.desc.shape;
+  const std::uint64_t channels = shape.rank() ? shape[shape.rank() - 1] : 1;
+  const std::uint64_t row_count = channels ? shape.elems() / channels : 0;
+  rows = {.first = 0, .last = row_count};
+  if (text.empty()) return {.name = tensor.name, .desc = tensor.desc};
+  rows = parse_rows(text);
+  if (rows.last > row_count) {
+    throw DataError(
+        {.code = ErrorCode::not_found,
+         .what = fmt::format("tensor '{}' has rows 0 to {}, not {}", tensor.name, row_count, text),
+         .path = {},
+         .remedy = "rows count all axes but the last together; see `offramp info`"});
+  }
+  return {.name = tensor.name,
+          .desc = {.dtype = tensor.desc.dtype, .shape = {rows.last - rows.first, channels}}};
+}
+
+// One tensor, or some of its rows: only the records and blocks that hold them are read.
+std::uint64_t unpack_selection(ArchiveReader& reader, TensorSink& sink, const Options& options,
+                               const JobSettings& settings) {
+  const ArchiveTensor* tensor = reader.find(options.tensor);
+  if (!tensor) {
+    throw DataError({.code = ErrorCode::not_found,
+                     .what = fmt::format("no tensor is called '{}'", options.tensor),
+                     .path = reader.name(),
+                     .remedy = "see `offramp info` for the names"});
+  }
+  Rows rows;
+  const std::vector<TensorInfo> wanted{selection(*tensor, options.rows, rows)};
+  sink.begin(wanted, {});
+  Workers workers(settings.threads);
+  const std::uint64_t elems = wanted[0].desc.shape.elems();
+  const std::size_t elem_size = size_of(wanted[0].desc.dtype);
+  const std::uint64_t channels =
+      elems ? elems / std::max<std::uint64_t>(1, rows.last - rows.first) : 0;
+  const std::uint64_t piece = std::max<std::uint64_t>(1, (8u << 20) / elem_size);
+  std::vector<std::byte> buffer(std::min(elems, piece) * elem_size);
+  for (std::uint64_t at = 0; at < elems; at += piece) {
+    if (settings.cancel.stop_requested()) {
+      throw DataError(
+          {.code = ErrorCode::cancelled, .what = "cancelled", .path = options.out, .remedy = {}});
+    }
+    const std::span out(buffer.data(), std::min(piece, elems - at) * elem_size);
+    const ElemRange range{.tensor = tensor->name, .first_elem = rows.first * channels + at};
+    read_elems(reader, range, out, workers).value();
+    sink.write(0, at, out);
+  }
+  sink.finish();
+  return wanted[0].desc.size();
+}
+
+int unpack(const Options& options, const Context& context) {
+  if (same_file(options.in, options.out)) {
+    throw DataError({.code = ErrorCode::mismatch,
+                     .what = "input and output are the same file",
+                     .path = options.out,
+                     .remedy = "choose another output"});
+  }
+  if (!options.rows.empty() && options.tensor.empty()) {
+    throw CLI::ValidationError("--rows needs --tensor NAME");
+  }
+  ArchiveReader reader = ArchiveReader::open(options.in).value();
+  const auto sink =
+      make_sink(options.out, {.format = options.format, .overwrite = options.overwrite}).value();
+  std::uint64_t raw_size = 0;
+  for (const ArchiveTensor& tensor : reader.tensors()) raw_size += tensor.desc.size();
+
+  const auto start = std::chrono::steady_clock::now();
+  Progress progress("unpack", raw_size, context.progress_style());
+  const JobSettings settings = options.job.settings(context, progress);
+  nlohmann::json counters;
+  std::uint64_t tensors = 1;
+  if (options.tensor.empty()) {
+    const JobReport report = offramp::unpack(reader, *sink, settings).value();
+    options.job.write_extras(settings, report.counters);
+    counters = nlohmann::json::parse(report.counters.to_json());
+    tensors = report.tensors;
+  } else {
+    raw_size = unpack_selection(reader, *sink, options, settings);
+  }
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+
+  nlohmann::json machine{{"ok", true},
+                         {"command", "unpack"},
+                         {"input", options.in},
+                         {"output", options.out},
+                         {"tensors", tensors},
+                         {"raw_bytes", raw_size},
+                         {"archive_bytes", reader.size()},
+                         {"seconds", seconds}};
+  if (!counters.is_null()) machine["counters"] = counters;
+  context.print(machine, fmt::format("{}: {} tensors, {}, {:.2f} s, {}\n", options.out, tensors,
+                                     human_size(raw_size), seconds, human_rate(raw_size, seconds)));
+  return done;
+}
+
+}  // namespace
+
+void add_unpack(CLI::App& app, Context& context) {
+  auto* command =
+      app.add_subcommand("unpack", "Restore an archive's tensors, or one, or some rows");
+  auto options = std::make_shared<Options>();
+  command->add_option("IN", options->in, "The archive (.ofr)")->required();
+  command
+      ->add_option("OUT", options->out,
+                   "Where to: .safetensors, .npy or .bin (one tensor), or a folder")
+      ->required();
+  command->add_option("--tensor", options->tensor, "Restore only the tensor of that name");
+  command->add_option("--rows", options->rows,
+                      "With --tensor: only rows FIRST:END, all axes but the last counted together");
+  command->add_flag("--overwrite", options->overwrite, "Replace OUT if it exists");
+  command->add_option("--format", options->format,
+                      "Write OUT as safetensors, npy, raw or folder, whatever its name");
+  options->job.add_to(*command, false);
+  context.add_common_options(*command);
+  command->callback(
+      [options, &context] { context.run = [=, &context] { return unpack(*options, context); }; });
+}
+
+}  // namespace offramp::cli

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "command.hpp"
+#include "inputs.hpp"
+#include "text.hpp"
+
+#include <offramp/container/archive_reader.hpp>
+#include <offramp/container/verify_archive.hpp>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <memory>
+
+namespace offramp::cli {
+namespace {
+
+struct Options {
+  std::string in{};
+  JobOptions job{};
+};
+
+nlohmann::json to_json(const Error& error) {
+  return {{"code", name_of(error.code)}, {"message", error.message()}};
+}
+
+// One fault stops the job; a person wants to know them all, so the checksums are gone through
+// again.
+int report_faults(const ArchiveReader& reader, const Error& first, const Context& context) {
+  std::vector<Error> faults = verify_archive(reader).errors;
+  if (faults.empty()) faults.push_back(first);
+  auto list = nlohmann::json::array();
+  for (const Error& fault : faults) {
+    fmt::print(stderr, "offramp: {}\n", fault.message());
+    list.push_back(to_json(fault));
+  }
+  context.print({{"ok", false}, {"command", "verify"}, {"input", reader.name()}, {"faults", list}},
+                fmt::format("{}: damaged, {} faults; `offramp recover` copies what is whole\n",
+                            reader.name(), faults.size()));
+  return bad_data;
+}
+
+int verify(const Options& options, const Context& context) {
+  ArchiveReader reader = ArchiveReader::open(options.in).value();
+  if (!reader.complete()) return report_faults(reader, reader.damage(), context);
+  std::uint64_t raw_size = 0;
+  for (const ArchiveTensor& tensor : reader.tensors()) raw_size += tensor.desc.size();
+  Progress progress("verify", raw_size, context.progress_style());
+  const JobSettings settings = options.job.settings(context, progress);
+  const auto report = offramp::verify(reader, settings);
+  if (!report) {
+    if (report.error().code == ErrorCode::cancelled) throw DataError(report.error());
+    return report_faults(reader, report.error(), context);
+  }
+  options.job.write_extras(settings, report->counters);
+  context.print({{"ok", true},
+                 {"command", "verify"},
+                 {"input", options.in},
+                 {"tensors", report->tensors},
+                 {"parts", reader.part_count()},
+                 {"raw_bytes", raw_size},
+                 {"archive_bytes", reader.size()}},
+                fmt::format("{}: sound, {} tensors in {} parts, every checksum and every block\n",
+                            options.in, report->tensors, reader.part_count()));
+  return done;
+}
+
+}  // namespace
+
+void add_verify(CLI::App& app, Context& context) {
+  auto* command = app.add_subcommand("verify", "Check every checksum and decode every block");
+  auto options = std::make_shared<Options>();
+  command->add_option("IN", options->in, "The archive (.ofr)")->required();
+  options->job.add_to(*command, false);
+  context.add_common_options(*command);
+  command->callback(
+      [options, &context] { context.run = [=, &context] { return verify(*options, context); }; });
+}
+
+}  // namespace offramp::cli
