@@ -135,6 +135,8 @@ bool decode_form(const Kernels& kernels, const Form& form, Extent extent,
                       work.planes[form.tiered], work)) {
       return false;
     }
+    const auto used = form.used[form.tiered];
+    if (used != 0xff && (kernels.range(work.planes[form.tiered], n).any & ~used) != 0) return false;
   }
   for (std::size_t p = 0; p < form.planes; ++p) {
     if (form.is_tiered(p)) continue;
@@ -170,6 +172,7 @@ std::optional<Form> read_form_header(const PlaneView& view,
   if (in[0] >> (zigzag_bit + 1) != 0 || in[1] != 0) return std::nullopt;
   if (!is_zero(from.subspan(fields))) return std::nullopt;
   Form form{.planes = view.planes,
+            .used = view.used,
             .bases = static_cast<Bases>(in[0] & 3),
             .tiered = in[0] >> 2 & 7u,
             .zigzag = (in[0] >> zigzag_bit & 1) != 0};

@@ -81,6 +81,7 @@ enum class Bases : std::uint8_t { none = 0, shared = 1, byte = 2, nibble = 3 };
 /// How the planes of a body are stored (spec.md, Form).
 struct Form {
   std::size_t planes{};
+  std::array<std::uint8_t, max_planes> used{};  ///< as in the view
   Bases bases{Bases::none};
   std::size_t tiered{};  ///< the tiered plane's number, unless `bases` is none
   bool zigzag{};
@@ -138,7 +139,7 @@ struct Form {
 
 /// The form of modes 1 to 3.
 [[nodiscard]] constexpr Form tiered_form(const PlaneView& view, Bases bases) noexcept {
-  Form form{.planes = view.planes, .bases = bases};
+  Form form{.planes = view.planes, .used = view.used, .bases = bases};
   for (std::size_t p = 1; p < view.planes; ++p) form.mask[p] = view.used[p];
   return form;
 }

@@ -4,14 +4,16 @@
 #ifndef HWY_WANT_AVX3_DL
 #define HWY_WANT_AVX3_DL
 #endif
+// clang-format off: foreach_target.h includes this file again and must come first
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "codec/exact/exact_simd.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+// clang-format on
+
 #include "codec/exact/exact_kernels.hpp"
 #include "codec/exact/exact_simd_lanes-inl.h"
 #include "codec/exact/exact_view.hpp"
-
-#include <hwy/foreach_target.h>  // must come before highway.h
-#include <hwy/highway.h>
 
 #include <algorithm>
 #include <cstring>

@@ -73,7 +73,7 @@ CodedTile coded(TileMode mode, std::size_t body, std::size_t heap) {
 std::size_t total(const CodedTile& tile) { return std::size_t{tile.body_size} + tile.heap_size; }
 
 Form bit_form(const Job& job, bool zigzag, const BitRanges& ranges) {
-  Form form{.planes = job.view.planes, .zigzag = zigzag};
+  Form form{.planes = job.view.planes, .used = job.view.used, .zigzag = zigzag};
   for (std::size_t p = 0; p < form.planes; ++p) {
     form.mask[p] = ranges[p].varying();
     form.constant[p] = ranges[p].all;
