@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codec/tiles/frame.hpp"
+#include "codec/tiles/rows.hpp"
 #include "core/bytes.hpp"
 
 #include <fmt/format.h>
@@ -152,6 +153,13 @@ class Directory {
 void scatter(const Tile& tile, const std::byte* values, std::size_t width, std::uint64_t first,
              std::span<std::byte> out) {
   const std::uint64_t last = first + out.size() / width;
+  if (!tile.is_contiguous() && tile.first_elem >= first && tile.behind() <= last) {
+    const std::size_t row = tile.extent.width * width;
+    copy_rows(
+        {.rows = tile.extent.rows, .size = row, .from_pitch = row, .to_pitch = tile.pitch * width},
+        values, out.data() + (tile.first_elem - first) * width);
+    return;
+  }
   std::uint64_t left = tile.extent.values;
   for (std::uint64_t row = 0; row < tile.extent.rows; ++row) {
     const std::uint64_t row_first = tile.first_elem + row * tile.pitch;
@@ -169,10 +177,7 @@ void scatter(const Tile& tile, const std::byte* values, std::size_t width, std::
 
 // True if a row of the tile holds an element of [first, last).
 bool overlaps(const Tile& tile, std::uint64_t first, std::uint64_t last) {
-  const std::uint64_t behind = tile.first_elem + (tile.extent.rows - 1) * tile.pitch +
-                               tile.extent.values -
-                               std::uint64_t{tile.extent.rows - 1} * tile.extent.width;
-  if (tile.first_elem >= last || behind <= first) return false;
+  if (tile.first_elem >= last || tile.behind() <= first) return false;
   if (last - first >= tile.pitch) return true;
   // Less than a row is wanted: it lies in the columns of one or two rows.
   const std::uint64_t row = first > tile.first_elem ? (first - tile.first_elem) / tile.pitch : 0;
@@ -218,8 +223,7 @@ Result<void> decode_chunk(const TileCoder& coder, const DecodeArgs& args) {
     if (!overlaps(tile, first, last)) return;
     const auto coded = directory.tile(number);
     std::byte* const own = scratch + worker * sizes.size;
-    const bool direct = tile.is_contiguous() && tile.first_elem >= first &&
-                        tile.first_elem + tile.extent.values <= last;
+    const bool direct = tile.is_contiguous() && tile.first_elem >= first && tile.behind() <= last;
     std::byte* const values =
         direct ? args.out.data() + (tile.first_elem - first) * width : own + sizes.coder;
     if (coded &&

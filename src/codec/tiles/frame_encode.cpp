@@ -6,6 +6,7 @@
 // until a tile differs; from there on its bodies are staged too. The result depends on neither the
 // groups nor the guess.
 #include "codec/tiles/frame.hpp"
+#include "codec/tiles/rows.hpp"
 #include "core/bytes.hpp"
 #include "core/checks.hpp"
 
@@ -121,12 +122,11 @@ class ChunkEncoder {
       std::memcpy(gathered, from, size);
     } else {
       const std::size_t row = tile.extent.width * width;
-      std::byte* to = gathered;
-      for (std::uint32_t i = 0; i < tile.extent.rows; ++i) {
-        std::memcpy(to, from, row);
-        to += row;
-        from += tile.pitch * width;
-      }
+      copy_rows({.rows = tile.extent.rows,
+                 .size = row,
+                 .from_pitch = tile.pitch * width,
+                 .to_pitch = row},
+                from, gathered);
     }
     std::memset(gathered + size, 0, read_slack);
     return gathered;

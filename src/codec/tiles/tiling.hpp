@@ -25,6 +25,12 @@ struct Tile {
   std::uint64_t pitch{};       ///< elements from one row to the next
   TileExtent extent{};
 
+  /// The element behind its last value.
+  [[nodiscard]] constexpr std::uint64_t behind() const noexcept {
+    const std::uint64_t last_row = extent.rows - 1;
+    return first_elem + last_row * pitch + extent.values - last_row * extent.width;
+  }
+
   /// Its values stand without gaps.
   [[nodiscard]] bool is_contiguous() const noexcept {
     return pitch == extent.width || extent.rows == 1;
