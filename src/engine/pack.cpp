@@ -3,6 +3,7 @@
 #include "engine/job.hpp"
 
 #include <offramp/container/archive_writer.hpp>
+#include <offramp/engine/archive_sink.hpp>
 #include <offramp/engine/jobs.hpp>
 #include <offramp/engine/pipeline.hpp>
 
@@ -15,32 +16,6 @@
 
 namespace offramp {
 namespace {
-
-class ArchiveSink final : public RecordSink {
- public:
-  ArchiveSink(ArchiveWriter& writer, const Codec& codec)
-      : writer_(&writer),
-        codec_(codec),
-        chain_(codec.serialize()),
-        store_chain_(Codec::from_name("store").value().serialize()) {}
-
-  void write(const EncodedPart& part) override {
-    writer_->append({.name = part.what.name,
-                     .tensor = part.what.tensor,
-                     .first_elem = part.what.part.first_elem,
-                     .part = part.what.part.desc.shape,
-                     .chain = *part.codec == codec_ ? chain_ : store_chain_},
-                    part.payload);
-  }
-
-  void finish() override { writer_->finish(); }
-
- private:
-  ArchiveWriter* writer_;
-  Codec codec_;
-  std::vector<std::byte> chain_;
-  std::vector<std::byte> store_chain_;
-};
 
 // Fills slots from the source. Small tensors share a slot, but never so many that a short job
 // would be one chunk and keep one coder busy.
