@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codec/store/store.hpp"
+#include "codec/tiles/tile_stages.hpp"
 
 #include <offramp/codec/stage.hpp>
 
@@ -9,7 +10,7 @@
 namespace offramp {
 
 std::span<const StageRow> stage_table() noexcept {
-  static const std::array rows{store_stage()};
+  static const std::array rows{store_stage(), exact_stage(), exact_dense_stage()};
   return rows;
 }
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "contract/tensor_samples.hpp"
+
 #include <offramp/codec/codec.hpp>
 
 #include <gmock/gmock.h>
@@ -33,7 +35,10 @@ TEST(StageTable, IsSortedByNumberAndFindsItsRows) {
 }
 
 TEST(StageTable, NumbersAreThoseOfArchives) {
+  ASSERT_EQ(stage_table().size(), 3u);
   EXPECT_EQ(static_cast<int>(find_stage("store")->id), 1);
+  EXPECT_EQ(static_cast<int>(find_stage("exact")->id), 2);
+  EXPECT_EQ(static_cast<int>(find_stage("exact-dense")->id), 3);
 }
 
 TEST(Codec, EveryNameSurvivesSerializing) {
@@ -73,6 +78,49 @@ TEST(Codec, BadChainsAreRefused) {
 
 TEST(Codec, AnEmptyOneCannotBeUsed) {
   EXPECT_THROW((void)Codec().max_encoded_size({}), LogicError);
+}
+
+std::vector<std::byte> encode(const Codec& codec, TensorView in, bool* stored) {
+  Workers workers(2);
+  std::vector<std::byte> out(codec.max_encoded_size(in.desc));
+  std::vector<std::byte> scratch(codec.encode_scratch_size(in.desc, workers.size()));
+  const auto encoded = codec.encode(in, out, scratch, workers);
+  *stored = encoded.stored;
+  out.resize(encoded.size);
+  return out;
+}
+
+std::vector<std::byte> decode(const Codec& codec, const TensorDesc& desc,
+                              const std::vector<std::byte>& coded) {
+  Workers workers(2);
+  std::vector<std::byte> out(desc.size());
+  std::vector<std::byte> scratch(codec.decode_scratch_size(desc, workers.size()));
+  codec.decode(coded, desc, 0, out, scratch, workers).value();
+  return out;
+}
+
+TEST(Codec, ShrinksWhatShrinksAndStoresTheRest) {
+  const TensorDesc desc{DType::fp32, {300, 70}};
+  for (const StageRow& row : stage_table()) {
+    const Codec codec = Codec::from_name(row.name).value();
+    bool stored = false;
+    const std::vector<std::byte> zeros(desc.size());
+    const auto small = encode(codec, {desc, zeros}, &stored);
+    if (row.id == StageId::store) {
+      EXPECT_TRUE(stored);
+      EXPECT_EQ(small.size(), desc.size());
+    } else {
+      EXPECT_FALSE(stored) << row.name;
+      EXPECT_LT(small.size(), desc.size() / 100) << row.name;
+    }
+    EXPECT_EQ(decode(codec, desc, small), zeros);
+
+    const auto noise = testing_samples::sample(desc, testing_samples::Kind::noise, 5);
+    const auto same = encode(codec, {desc, noise}, &stored);
+    EXPECT_TRUE(stored) << row.name;
+    EXPECT_EQ(same, noise) << row.name;
+    EXPECT_EQ(decode(Codec::from_name("store").value(), desc, same), noise);
+  }
 }
 
 }  // namespace
