@@ -149,6 +149,8 @@ bool decode_form(const Kernels& kernels, const Form& form, Extent extent,
     }
     if (!unused_bits_are_zero(bytes_of(section.data()), n, mask)) return false;
     kernels.load_bits(bytes_of(section.data()), n, mask, form.constant[p], work.planes[p]);
+    // A bit that does not vary is never kept: a mask with one too many is found out here.
+    if (mask != 0 && kernels.range(work.planes[p], n).varying() != mask) return false;
   }
   return true;
 }

@@ -47,6 +47,8 @@ bool decode_piece_heap(const Kernels& kernels, std::size_t escapes,
   if (piece.size() < used) return false;
   if (!all_zero(piece.subspan(at[5] + count[5], used - at[5] - count[5]))) return false;
 
+  if (escapes == 0) return true;
+
   // Kernels read beyond the end: they get a copy.
   std::memcpy(work.codes, piece.data(), used);
   const std::uint8_t* next = work.codes + at[5];
