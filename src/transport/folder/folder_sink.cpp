@@ -70,11 +70,13 @@ void FolderSink::begin(std::span<const TensorInfo> tensors, const Metadata& meta
     fronts.push_back(files[i].ends_with(".npy")
                          ? make_npy_header(tensors[i].desc)
                          : checked_safetensors_header(tensors.subspan(i, 1), {}, path_));
-    offsets_.push_back(fronts.back().size());
+  }
+  ledger_.begin(tensors);
+  manifest_.metadata = metadata;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    offsets_.push_back(fronts[i].size());
     manifest_.entries.push_back({.tensor = tensors[i], .file = std::move(files[i])});
   }
-  manifest_.metadata = metadata;
-  ledger_.begin(tensors);
   folder_.emplace(path_, replaceable_files(path_, overwrite_));
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     folder_->create(manifest_.entries[i].file, std::as_bytes(std::span(fronts[i])));
