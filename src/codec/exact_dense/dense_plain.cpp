@@ -54,6 +54,25 @@ bool all_zero(const std::byte* from, const std::byte* to) {
   return std::all_of(from, to, [](std::byte b) { return b == std::byte{0}; });
 }
 
+/// Whether the rest bits of values that do not exist are 0, once they are unpacked. `again` is room
+/// for as many words.
+bool rest_is_canonical(const Kernels& kernels, const std::uint16_t* words,
+                       const std::uint16_t* subtails, TileExtent extent, const RestFields& fields,
+                       const std::uint32_t* rest, std::size_t size, std::uint32_t* again) {
+  const bool none_missing = extent.values == extent.rows * extent.width;
+  if (none_missing && extent.width % 2 == 0 && extent.rows % chunk_rows == 0) return true;
+  for (std::uint32_t r = 0; r < extent.rows; ++r) {
+    const std::uint32_t count = std::min(extent.width, extent.values - r * extent.width);
+    for (std::uint32_t c = count; c < 2 * lanes_of(extent); ++c) {
+      if (words[r * pitch + c] != 0) return false;
+      if (fields.subtail.bits > 0 && subtails[r * pitch + c] != 0) return false;
+    }
+  }
+  kernels.pack(words, extent, fields.core, again);
+  if (fields.subtail.bits > 0) kernels.pack(subtails, extent, fields.subtail, again);
+  return std::equal(again, again + size, rest);
+}
+
 /// The inverse of hide() and write_rest_words(). Nullptr where bits that must be 0 are not.
 const std::byte* read_rest_words(const std::byte* body, std::size_t n, std::uint32_t lanes,
                                  const StreamEnds& ends, std::uint32_t* rest) {
@@ -155,10 +174,12 @@ bool decode_plain(const Kernels& kernels, DType dtype, TileExtent extent, tiles:
     std::memset(workspace.subtails, 0, std::size_t{extent.rows} * pitch * 2);
     kernels.unpack(workspace.rest, extent, fields.subtail, workspace.subtails);
   }
-  if (!in_place) {
-    join_values(dtype, words, workspace.subtails, tail, extent, rest_bits, values);
+  static_assert(max_rest_words <= max_stream_words);
+  if (!rest_is_canonical(kernels, words, workspace.subtails, extent, fields, workspace.rest,
+                         n * lanes_of(extent), workspace.stream)) {
+    return false;
   }
-  return true;
+  return in_place || join_values(dtype, words, workspace.subtails, tail, extent, rest_bits, values);
 }
 
 }  // namespace offramp::exact_dense

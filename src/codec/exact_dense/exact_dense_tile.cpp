@@ -69,7 +69,7 @@ Judgement judge(DType dtype, TileExtent extent, const ValueFacts& facts) {
   const std::uint64_t used = facts.all_or & rest_mask;
   const unsigned trimmed = used == 0 ? mantissa - 1 : static_cast<unsigned>(std::countr_zero(used));
   Judgement judgement{plain_mode, mantissa - 1 - trimmed, false};
-  if (std::uint64_t{12} * facts.zeros > extent.values) {
+  if (std::uint64_t{15} * facts.zeros > extent.values) {
     judgement.mode = sparse_mode;
   } else if (trimmed > 0) {
     judgement.mode = trimmed_mode;

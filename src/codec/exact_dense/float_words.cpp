@@ -131,11 +131,12 @@ void split(const std::byte* values, TileExtent extent, unsigned rest_bits, std::
 }
 
 template <class Format>
-void join(const std::uint16_t* words, const std::uint16_t* subtails, const std::byte* planes,
+bool join(const std::uint16_t* words, const std::uint16_t* subtails, const std::byte* planes,
           TileExtent extent, unsigned rest_bits, std::byte* values) {
   using Bits = typename Format::bits_type;
   const Tail tail = Tail::of<Format>(rest_bits);
   const RestShape shape = rest_shape(rest_bits);
+  std::uint32_t exponents = 0;
   std::uint32_t i = 0;
   for (std::uint32_t r = 0; r < extent.rows; ++r) {
     for (std::uint32_t c = 0; c < extent.width && i < extent.values; ++c, ++i) {
@@ -144,9 +145,12 @@ void join(const std::uint16_t* words, const std::uint16_t* subtails, const std::
         bits =
             bits << 8 | std::to_integer<std::uint64_t>(planes[std::size_t{j} * extent.values + i]);
       }
-      store(values + i * sizeof(Bits), Format::value(words[r * pitch + c], bits << tail.dropped));
+      const std::uint32_t word = words[r * pitch + c];
+      exponents |= word >> 7 & 255;
+      store(values + i * sizeof(Bits), Format::value(word, bits << tail.dropped));
     }
   }
+  return (exponents & ~Format::exponent_mask) == 0;
 }
 
 }  // namespace
@@ -193,12 +197,14 @@ void write_tail_bytes(DType dtype, const std::byte* values, TileExtent extent, u
   });
 }
 
-void join_values(DType dtype, const std::uint16_t* words, const std::uint16_t* subtails,
+bool join_values(DType dtype, const std::uint16_t* words, const std::uint16_t* subtails,
                  const std::byte* planes, TileExtent extent, unsigned rest_bits,
                  std::byte* values) {
+  bool good = false;
   visit_float(dtype, [&]<class Format>(Format) {
-    join<Format>(words, subtails, planes, extent, rest_bits, values);
+    good = join<Format>(words, subtails, planes, extent, rest_bits, values);
   });
+  return good;
 }
 
 }  // namespace offramp::exact_dense

@@ -63,8 +63,9 @@ void split_values(DType dtype, const std::byte* values, TileExtent extent, unsig
 void write_tail_bytes(DType dtype, const std::byte* values, TileExtent extent, unsigned rest_bits,
                       std::byte* planes);
 
-/// Puts values together again; the inverse of both.
-void join_values(DType dtype, const std::uint16_t* words, const std::uint16_t* subtails,
-                 const std::byte* planes, TileExtent extent, unsigned rest_bits, std::byte* values);
+/// Puts values together again; the inverse of both. False where an exponent is none of the dtype's.
+[[nodiscard]] bool join_values(DType dtype, const std::uint16_t* words,
+                               const std::uint16_t* subtails, const std::byte* planes,
+                               TileExtent extent, unsigned rest_bits, std::byte* values);
 
 }  // namespace offramp::exact_dense
