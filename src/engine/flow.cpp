@@ -194,7 +194,7 @@ void Flow::write_next(std::unique_lock<std::mutex>& lock) {
   try {
     settings_.on_progress(now);
   } catch (...) {
-    fail_with_current("reporting", task.number);
+    fail_with_current("progress report", task.number);
   }
   lock.lock();
 }
@@ -212,7 +212,7 @@ void Flow::finish_now(std::unique_lock<std::mutex>& lock) {
     finish();
     done = true;
   } catch (...) {
-    fail_with_current("finishing after", now.chunks_out);
+    fail_with_current("finish", now.chunks_out);
   }
   add_span("finish", static_cast<std::uint32_t>(2 + settings_.coders),
            {.chunk = now.chunks_out, .bytes = 0, .start_ns = start});

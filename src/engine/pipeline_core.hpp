@@ -111,9 +111,10 @@ class PipelineCore final : public Flow {
   const std::shared_ptr<RecordSink> sink_;
   const std::shared_ptr<Workers> workers_;
 
+  // In this order: a stream's last work is done before the slots it writes to are gone.
+  HostSlab host_slab_;
   Stream copy_stream_;  // from the sources
   Stream host_stream_;  // from device slots to host slots
-  HostSlab host_slab_;
   std::vector<Buffer> device_buffers_;
   std::vector<Entry> entries_;       // by slot: the host's, then the device's
   std::vector<Fill> coded_fills_;    // by coded slot

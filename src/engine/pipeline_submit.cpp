@@ -34,7 +34,7 @@ Ticket PipelineCore::submit(StreamRef stream, const Chunk& chunk) {
   } catch (...) {
     // Copies may be under way: the slot goes to the thread that waits for them. A chunk of which
     // only a part got in fails the pipeline.
-    fail_with_current("submitting", accepted_chunks());
+    fail_with_current("submit", accepted_chunks());
     if (slot != no_slot) close_fill(slot, true);
     end_submit();
     throw;
@@ -182,7 +182,7 @@ void PipelineCore::stage_one(std::unique_lock<std::mutex>& lock, Staging next) {
     try {
       entry.copied.sync();
     } catch (...) {
-      fail_with_current("copying", entry.fill.chunk);
+      fail_with_current("copy", entry.fill.chunk);
     }
     add_span("copy", 1, {.chunk = entry.fill.chunk, .bytes = entry.fill.size, .start_ns = start});
     // Outside the lock: what it frees is the producer's.
@@ -209,7 +209,7 @@ std::size_t PipelineCore::to_host(std::unique_lock<std::mutex>& lock, std::size_
     entries_[host].copied.record(host_stream_);
     entries_[host].copied.sync();
   } catch (...) {
-    fail_with_current("copying", fill.chunk);
+    fail_with_current("copy", fill.chunk);
   }
   add_span("copy", 1, {.chunk = fill.chunk, .bytes = fill.size, .start_ns = start});
   lock.lock();

@@ -47,7 +47,7 @@ Error describe(const std::exception_ptr& cause, std::string_view doing,
                std::uint64_t chunk) noexcept {
   try {
     Error error = plain_error(cause);
-    error.what += fmt::format(" (while {} chunk {})", doing, chunk);
+    error.what += fmt::format(" ({}, chunk {})", doing, chunk);
     return error;
   } catch (...) {
     // No memory even for the words; these fit a string's own room.

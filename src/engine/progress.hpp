@@ -29,7 +29,7 @@ class Progress {
   void fail(std::exception_ptr cause, Error why) noexcept;
 };
 
-/// The error in an exception, with "while DOING chunk NUMBER" behind its words.
+/// The error in an exception, with "(DOING, chunk NUMBER)" behind its words.
 [[nodiscard]] Error describe(const std::exception_ptr& cause, std::string_view doing,
                              std::uint64_t chunk) noexcept;
 
