@@ -179,7 +179,7 @@ class Recovery {
   // The next place from `at` on where a sound header stands, or the file's end.
   std::uint64_t find_record(std::uint64_t at) {
     const auto& magic = layout::record_magic;
-    window_.resize(window_size);
+    window_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(window_size, in_.size())));
     while (in_.size() - at >= layout::record_prefix_size) {
       const auto size =
           static_cast<std::size_t>(std::min<std::uint64_t>(window_.size(), in_.size() - at));
