@@ -8,6 +8,7 @@
 #include "core/bytes.hpp"
 #include "core/checks.hpp"
 #include "core/hash.hpp"
+#include "core/utf8.hpp"
 
 #include <offramp/container/archive_writer.hpp>
 

@@ -3,6 +3,7 @@
 
 #include "container/part_check.hpp"
 #include "core/bytes.hpp"
+#include "core/utf8.hpp"
 
 #include <fmt/format.h>
 

@@ -2,6 +2,7 @@
 #include "container/part_check.hpp"
 
 #include "core/bytes.hpp"
+#include "core/utf8.hpp"
 
 #include <fmt/format.h>
 
@@ -15,27 +16,6 @@ Error bad(ErrorCode code, std::string what) {
 }
 
 }  // namespace
-
-bool is_utf8(std::string_view text) noexcept {
-  const auto* at = reinterpret_cast<const unsigned char*>(text.data());
-  const auto* const end = at + text.size();
-  while (at != end) {
-    const unsigned first = *at++;
-    if (first < 0x80) continue;
-    if (first < 0xc2 || first > 0xf4) return false;
-    const int more = first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
-    if (end - at < more) return false;
-    // The second byte alone tells overlong forms, surrogates and what is beyond U+10FFFF.
-    const unsigned low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
-    const unsigned high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
-    if (*at < low || *at > high) return false;
-    for (int i = 1; i < more; ++i) {
-      if ((at[i] & 0xc0) != 0x80) return false;
-    }
-    at += more;
-  }
-  return true;
-}
 
 bool is_chain(std::span<const std::byte> bytes) noexcept {
   if (bytes.size() > max_chain_size) return false;

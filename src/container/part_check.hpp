@@ -12,9 +12,6 @@
 
 namespace offramp {
 
-/// Whether the bytes are well-formed UTF-8: no overlong forms, no surrogates, nothing cut.
-[[nodiscard]] bool is_utf8(std::string_view text) noexcept;
-
 /// Whether the bytes have the form of a codec chain.
 [[nodiscard]] bool is_chain(std::span<const std::byte> bytes) noexcept;
 

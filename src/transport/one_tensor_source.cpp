@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/one_tensor_source.hpp"
 
+#include "core/utf8.hpp"
 #include "transport/folder/file_names.hpp"
 #include "transport/tensor_checks.hpp"
 

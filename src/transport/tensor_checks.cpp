@@ -2,6 +2,7 @@
 #include "transport/tensor_checks.hpp"
 
 #include "core/checks.hpp"
+#include "core/utf8.hpp"
 
 #include <offramp/core/error.hpp>
 
@@ -17,26 +18,6 @@ namespace {
 constexpr std::size_t longest_shown = 60;
 constexpr std::uint64_t max_file_size = std::numeric_limits<std::int64_t>::max();
 
-// Length of the well-formed UTF-8 sequence at the front (Unicode, table 3-7), or 0.
-std::size_t utf8_length(std::string_view text) noexcept {
-  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = at(0);
-  if (lead < 0x80) return 1;
-  const std::size_t length = lead < 0xC2   ? 0
-                             : lead < 0xE0 ? 2
-                             : lead < 0xF0 ? 3
-                             : lead < 0xF5 ? 4
-                                           : 0;
-  if (length == 0 || text.size() < length) return 0;
-  const unsigned char low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
-  const unsigned char high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
-  if (at(1) < low || at(1) > high) return 0;
-  for (std::size_t i = 2; i < length; ++i) {
-    if (at(i) < 0x80 || at(i) > 0xBF) return 0;
-  }
-  return length;
-}
-
 // A text that stands twice among those `text_of(0 .. count - 1)`, or nullptr.
 template <class TextOf>
 const std::string* find_twice(std::size_t count, TextOf text_of) {
@@ -49,15 +30,6 @@ const std::string* find_twice(std::size_t count, TextOf text_of) {
 }
 
 }  // namespace
-
-bool is_utf8(std::string_view text) noexcept {
-  while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
 
 std::string shown_name(std::string_view name) {
   std::string shown = "'";

@@ -11,10 +11,6 @@
 
 namespace offramp {
 
-/// Whether the text is UTF-8 as Unicode defines it: no overlong forms, surrogates or values above
-/// U+10FFFF.
-[[nodiscard]] bool is_utf8(std::string_view text) noexcept;
-
 /// A name as messages show it: control bytes and bytes outside ASCII escaped, long names cut.
 [[nodiscard]] std::string shown_name(std::string_view name);
 
