@@ -16,7 +16,7 @@
 namespace offramp::fuzz {
 using Bytes = std::vector<std::byte>;
 
-constexpr std::uint64_t max_tensor_size = 1 << 19;
+constexpr std::uint64_t max_tensor_size = 1 << 17;
 
 inline void expect(bool condition, const char* what) {
   if (condition) return;

@@ -250,6 +250,73 @@ TEST(Frame, ARangeDoesNotReadTilesOutsideIt) {
   EXPECT_FALSE(decode_from(4 * tile_values + 1));
 }
 
+// Of a chunk of three tiles side by side, only the middle one is sound.
+TEST(Frame, ARangeDoesNotReadTheColumnsBesideIt) {
+  const TensorDesc desc{DType::bf16, {20, 192}};
+  const Bytes in = testing_samples::sample(desc, testing_samples::Kind::noise, 3);
+  Bytes bad = encode(desc, in);
+  Header header = *read_header(bad.data());
+  ASSERT_TRUE(header.uniform);
+  // The frame of mixed modes around the same bodies: the unsound ones get a mode that is not.
+  header.uniform = false;
+  const Layout at = Layout::of(header);
+  bad.resize(at.size);
+  write_header(header, bad.data());
+  for (std::uint32_t tile = 0; tile < 3; ++tile) {
+    store(bad.data() + at.body_ends + tile * 4, (tile + 1) * (20 * 64 * 2 / 16));
+    store(bad.data() + at.modes + tile, tile == 1 ? raw_mode : TileMode{77});
+  }
+  Workers workers(1);
+  Bytes scratch(decode_scratch_size(toy_tile_coder(), desc, 1));
+  for (std::uint64_t first = 0; first < 600; first += 3) {
+    for (std::uint64_t count = 1; count < 300; count += 7) {
+      Bytes out(count * 2);
+      const auto result = decode_chunk(toy_tile_coder(), {.in = bad,
+                                                          .desc = desc,
+                                                          .first_elem = first,
+                                                          .out = out,
+                                                          .scratch = scratch,
+                                                          .workers = &workers});
+      bool sound = true;
+      for (std::uint64_t elem = first; elem < first + count; ++elem) {
+        sound = sound && elem % 192 / 64 == 1;
+      }
+      ASSERT_EQ(result.has_value(), sound) << first << " + " << count;
+      if (sound) {
+        ASSERT_TRUE(std::equal(out.begin(), out.end(), in.begin() + first * 2));
+      }
+    }
+  }
+}
+
+// A tile code that takes all it is given, so that only the frame can refuse.
+TEST(Frame, EndsThatFallAreRefusedBeforeTheTileCodeSeesThem) {
+  TileCoder trusting = toy_tile_coder();
+  trusting.decode = [](DType, TileExtent, TileMode, std::span<const std::byte>,
+                       std::span<const std::byte>, std::byte*, std::byte*) { return true; };
+  Sample sample;
+  sample.make_long(4);
+  const Bytes good = encode(sample.desc, sample.in);
+  Workers workers(1);
+  Bytes out(sample.desc.size());
+  Bytes scratch(decode_scratch_size(trusting, sample.desc, 1));
+  const auto decodes = [&](const Bytes& coded) {
+    const DecodeArgs args{
+        .in = coded, .desc = sample.desc, .out = out, .scratch = scratch, .workers = &workers};
+    return decode_chunk(trusting, args).has_value();
+  };
+  ASSERT_TRUE(decodes(good));
+  for (const std::size_t ends : {std::size_t{32}, good.size() - 64}) {
+    for (std::size_t tile = 1; tile < 9; ++tile) {
+      for (const std::uint32_t end : {0u, 0x7fff'ffffu, 0xffff'ffffu}) {
+        Bytes bad = good;
+        store(bad.data() + ends + tile * 4, end);
+        EXPECT_FALSE(decodes(bad)) << ends << " " << tile << " " << end;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tiles
 }  // namespace offramp
