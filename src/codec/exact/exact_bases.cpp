@@ -8,7 +8,8 @@ namespace {
 
 // What a value at distance d from the base scores: 3, 2, 1 for tiers 1, 2, 3. Each point is 2 bits.
 constexpr int lowest = -5;
-constexpr int score_of_distance[9] = {1, 1, 1, 2, 2, 3, 3, 3, 2};  // d = -5 to 3
+constexpr std::size_t distances = 9;
+constexpr std::uint8_t score_of_distance[distances] = {1, 1, 1, 2, 2, 3, 3, 3, 2};  // d = -5 to 3
 
 // Scores of all 16 bases of every channel's window, from counts by distance below its top.
 using Scores = std::array<std::array<std::uint16_t, tile_width>, window>;
@@ -32,41 +33,54 @@ void score_window(const WindowCounts& counts, Scores& scores) {
 struct Scored {
   std::uint8_t base{};
   std::size_t score{};
-  std::size_t values{};
 };
 
-Scored best_shared(const std::uint8_t* plane, std::size_t n) {
-  std::array<std::array<std::uint32_t, 256>, 2> partial{};  // two, as neighbours are often equal
-  const std::size_t step = n > 64 * tile_width ? 2 * tile_width : tile_width;
+// The channel's base that is best for all channels.
+Scored best_of_channels(const WindowCounts& counts, const Scores& scores, const BaseSet& set,
+                        std::size_t width) {
+  std::array<bool, 256> is_base{};
+  for (std::size_t c = 0; c < width; ++c) is_base[set.channel[c]] = true;
   Scored best;
-  for (std::size_t row = 0; row < n; row += step) {
-    const std::size_t end = std::min(row + tile_width, n);
-    for (std::size_t k = row; k < end; ++k) ++partial[k % 2][plane[k]];
-    best.values += end - row;
-  }
-  for (int b = 255; b >= 0; --b) {
+  for (std::size_t b = is_base.size(); b-- > 0;) {
+    if (!is_base[b]) continue;
     std::size_t score = 0;
-    for (int d = lowest; d <= 3; ++d) {
-      const auto bin = static_cast<std::uint8_t>(b + d);
-      score += static_cast<std::size_t>(score_of_distance[d - lowest]) *
-               (partial[0][bin] + partial[1][bin]);
+    for (std::size_t c = 0; c < width; ++c) {
+      const auto place = static_cast<std::uint8_t>(counts.top[c] + window_above - b);
+      if (place < window) score += scores[place][c];
     }
-    if (score > best.score) {
-      best.score = score;
-      best.base = static_cast<std::uint8_t>(b);
-    }
+    if (score > best.score) best = {static_cast<std::uint8_t>(b), score};
   }
   return best;
-}
-
-BaseSet shared(const Scored& best) {
-  return {.kind = Bases::shared, .base = best.base, .points = best.score, .sampled = best.values};
 }
 
 }  // namespace
 
 BaseSet choose_shared_base(const std::uint8_t* plane, std::size_t n) {
-  return shared(best_shared(plane, n));
+  std::array<std::array<std::uint32_t, 256>, 2> partial{};  // two, as neighbours are often equal
+  const std::size_t step = n > 64 * tile_width ? 2 * tile_width : tile_width;
+  BaseSet best;
+  for (std::size_t row = 0; row < n; row += step) {
+    const std::size_t end = std::min(row + tile_width, n);
+    for (std::size_t k = row; k < end; ++k) ++partial[k % 2][plane[k]];
+    best.sampled += end - row;
+  }
+  // The bins that bases 0 to 255 look at, without wrapping; then all bases at once.
+  std::array<std::uint32_t, 256 + distances - 1> bins;
+  for (std::size_t i = 0; i < bins.size(); ++i) {
+    const auto bin = static_cast<std::uint8_t>(static_cast<int>(i) + lowest);
+    bins[i] = partial[0][bin] + partial[1][bin];
+  }
+  std::array<std::uint32_t, 256> scores{};
+  for (std::size_t i = 0; i < distances; ++i) {
+    const std::uint32_t points = score_of_distance[i];
+    for (std::size_t b = 0; b < scores.size(); ++b) scores[b] += points * bins[b + i];
+  }
+  for (std::size_t b = scores.size(); b-- > 0;) {
+    if (scores[b] <= best.points) continue;
+    best.points = scores[b];
+    best.base = static_cast<std::uint8_t>(b);
+  }
+  return best;
 }
 
 BaseSet choose_bases(const Kernels& kernels, const std::uint8_t* plane, std::size_t n,
@@ -106,12 +120,11 @@ BaseSet choose_bases(const Kernels& kernels, const std::uint8_t* plane, std::siz
   }
   if (span > 3 && rows > 64) return set;
 
+  const Scored one = best_of_channels(counts, scores, set, width);
   // A point is 2 bits; both scores are brought to all n values.
-  const Scored one = best_shared(plane, n);
-  const std::size_t by_channel = score * n / set.sampled;
-  const std::size_t by_tile = one.score * n / one.values;
-  const std::size_t cost = bases_size(set.kind, width) * 8;
-  return by_channel < by_tile + cost / 2 ? shared(one) : set;
+  const std::size_t lost = (score - one.score) * n / set.sampled;
+  if (2 * lost >= bases_size(set.kind, width) * 8) return set;
+  return {.kind = Bases::shared, .base = one.base, .points = one.score, .sampled = set.sampled};
 }
 
 BaseCycle make_cycle(const BaseSet& bases, std::size_t width) noexcept {

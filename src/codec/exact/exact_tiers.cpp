@@ -11,8 +11,18 @@ std::size_t codes_size(int tier, std::size_t n) {
   return tier == 2 ? 2 * ceil_div(n, 8) : ceil_div(n, 4);
 }
 
-// Base of the value `phase` + k, for the few values of a tail.
-std::uint8_t base_at(const BaseCycle& bases, std::size_t k) { return bases.bytes[k % bases.width]; }
+// v of a plane's bytes, or a plane's bytes of v: each is base + 3 minus the other. `k` is the first
+// value's number.
+void mirror(const BaseCycle& bases, std::size_t k, const std::uint8_t* from, std::size_t n,
+            std::uint8_t* to) {
+  for (std::size_t row = 0; row < n; row += tile_width) {
+    const std::uint8_t* base = bases.bytes.data() + (k + row) % bases.width;
+    const std::size_t size = std::min<std::size_t>(tile_width, n - row);
+    for (std::size_t c = 0; c < size; ++c) {
+      to[row + c] = static_cast<std::uint8_t>(base[c] + 3 - from[row + c]);
+    }
+  }
+}
 
 // Codes past the n-th, in the last bytes of a tier, must be 0.
 bool unused_codes_are_zero(int tier, const std::uint8_t* codes, std::size_t n) {
@@ -79,9 +89,7 @@ std::size_t encode_tiers(const Kernels& kernels, const std::uint8_t* plane, std:
     }
     if (k < end) {
       const std::size_t tail = end - k;
-      for (std::size_t t = 0; t < tail; ++t) {
-        next[t] = static_cast<std::uint8_t>(base_at(bases, k + t) + 3 - plane[k + t]);
-      }
+      mirror(bases, k, plane + k, tail, next);
       count += kernels.encode_tier(1, next, tail, work.codes, v + count);
       std::memcpy(tier1 + k / 4, work.codes, ceil_div(tail, 4));
     }
@@ -123,9 +131,7 @@ bool decode_tiers(const Kernels& kernels, std::size_t n, const BaseCycle& bases,
       const std::size_t tail = end - k;
       std::memcpy(work.codes, tier1 + k / 4, ceil_div(tail, 4));
       kernels.decode_tier(1, work.codes, tail, next, work.stream[1]);
-      for (std::size_t t = 0; t < tail; ++t) {
-        plane[k + t] = static_cast<std::uint8_t>(base_at(bases, k + t) + 3 - work.stream[1][t]);
-      }
+      mirror(bases, k, work.stream[1], tail, plane + k);
     }
   }
   return padded(at) == heap.size() && all_zero(heap.subspan(at));
