@@ -53,44 +53,46 @@ std::size_t row_size(const SparseTile& tile, std::size_t row) {
   return std::min(tile.width, tile.n - row * tile.width);
 }
 
-// A copy of one value of a size known only here; the compiler makes each case one move.
-void copy_elem(std::size_t size, const std::byte* from, std::byte* to) {
+// Calls `f` with a value of the unsigned integer that has `size` bytes.
+template <class F>
+void visit_word(std::size_t size, F&& f) {
   switch (size) {
     case 1:
-      *to = *from;
-      return;
+      return f(std::uint8_t{});
     case 2:
-      return store(to, load<std::uint16_t>(from));
+      return f(std::uint16_t{});
     case 4:
-      return store(to, load<std::uint32_t>(from));
+      return f(std::uint32_t{});
     default:
-      return store(to, load<std::uint64_t>(from));
+      return f(std::uint64_t{});
   }
 }
 
-bool is_zero_elem(std::size_t size, const std::byte* value) {
-  switch (size) {
-    case 1:
-      return *value == std::byte{};
-    case 2:
-      return load<std::uint16_t>(value) == 0;
-    case 4:
-      return load<std::uint32_t>(value) == 0;
-    default:
-      return load<std::uint64_t>(value) == 0;
+// Calls `f(i)` for each set bit of the first `bits` bits, low to high; 8 bytes at a time, which the
+// buffer must hold.
+template <class F>
+void for_each_bit(const std::byte* map, std::size_t bits, F&& f) {
+  for (std::size_t at = 0; at < bits; at += 64) {
+    auto word = load<std::uint64_t>(map + at / 8);
+    if (bits - at < 64) word &= (std::uint64_t{1} << (bits - at)) - 1;
+    for (; word != 0; word &= word - 1) f(at + static_cast<std::size_t>(std::countr_zero(word)));
   }
 }
 
 void write_elias_fano(std::span<const std::uint16_t> positions, std::size_t low_bits,
                       std::byte* to) {
   std::byte* high = to + ceil_div(positions.size() * low_bits, 8);
-  std::size_t at = 0;
+  const std::uint32_t low_mask = (1u << low_bits) - 1;
+  std::uint32_t pending = 0;
+  std::size_t pending_bits = 0;
   for (std::size_t i = 0; i < positions.size(); ++i) {
-    for (std::size_t b = 0; b < low_bits; ++b, ++at) {
-      if (positions[i] >> b & 1) set_bit(to, at);
+    pending |= (positions[i] & low_mask) << pending_bits;
+    for (pending_bits += low_bits; pending_bits >= 8; pending_bits -= 8, pending >>= 8) {
+      *to++ = static_cast<std::byte>(pending);
     }
     set_bit(high, (positions[i] >> low_bits) + i);
   }
+  if (pending_bits > 0) *to = static_cast<std::byte>(pending);
 }
 
 Header best_code(std::size_t count, std::size_t n) {
@@ -150,30 +152,43 @@ bool read_header(const SparseTile& tile, std::span<const std::byte> body, Header
                                          : header.low_bits == 0;
 }
 
+// Room for positions, with 8 bytes behind them to load words from. A bitmap is never larger, and
+// nobody takes Elias-Fano where it would be.
+constexpr std::size_t max_positions_size = tile_values / 8;
+using PositionMap = std::array<std::byte, max_positions_size + 8>;
+
 // Marks the positions in `map`, a bit for each of the n values.
 bool read_elias_fano(const Header& header, std::size_t n, std::span<const std::byte> section,
-                     std::byte* map) {
-  const std::size_t low_size = ceil_div(header.count * header.low_bits, 8);
-  const std::byte* low = section.data();
-  const std::byte* high = low + low_size;
-  for (std::size_t b = header.count * header.low_bits; b < 8 * low_size; ++b) {
-    if (get_bit(low, b)) return false;
+                     PositionMap& map) {
+  PositionMap copy{};
+  std::memcpy(copy.data(), section.data(), section.size());
+  const std::size_t low_bits = header.low_bits;
+  const std::size_t all_low_bits = header.count * low_bits;
+  const std::byte* high = copy.data() + ceil_div(all_low_bits, 8);
+  if (all_low_bits % 8 != 0 && copy[all_low_bits / 8] >> (all_low_bits % 8) != std::byte{}) {
+    return false;
   }
-  const std::size_t bits = high_bits(header.count, n, header.low_bits);
-  std::size_t found = 0, low_at = 0, next = 0;
-  for (std::size_t b = 0; b < 8 * ceil_div(bits, 8); ++b) {
-    if (!get_bit(high, b)) continue;
-    if (b >= bits || found == header.count) return false;
-    std::size_t position = (b - found) << header.low_bits;
-    for (std::size_t i = 0; i < header.low_bits; ++i, ++low_at) {
-      position |= static_cast<std::size_t>(get_bit(low, low_at)) << i;
+  const std::size_t bits = high_bits(header.count, n, low_bits);
+  if (bits % 8 != 0 && high[bits / 8] >> (bits % 8) != std::byte{}) return false;
+
+  const std::uint32_t low_mask = (1u << low_bits) - 1;
+  std::size_t found = 0, next = 0;
+  bool sound = true;
+  for_each_bit(high, bits, [&](std::size_t b) {
+    if (found == header.count) {
+      sound = false;
+      return;
     }
-    if (position < next || position >= n) return false;
+    const std::size_t low_at = found * low_bits;
+    const std::uint32_t low =
+        load<std::uint32_t>(copy.data() + low_at / 8) >> (low_at % 8) & low_mask;
+    const std::size_t position = (b - found) << low_bits | low;
+    sound = sound && position >= next && position < n;
+    if (sound) set_bit(map.data(), position);
     next = position + 1;
-    set_bit(map, position);
     ++found;
-  }
-  return found == header.count;
+  });
+  return sound && found == header.count;
 }
 
 }  // namespace
@@ -195,25 +210,31 @@ SparseRest encode_positions(SparseTile tile, const std::byte* values, std::byte*
   if (!drop) row_kept.fill(true);
 
   // All values of the kept rows, and the positions of those that are not zero.
-  std::array<std::uint16_t, tile_values> positions;
+  std::array<std::uint16_t, tile_values + 1> positions;
   std::size_t n = 0, count = 0;
-  for (std::size_t r = 0; r < tile.rows; ++r) {
-    if (!row_kept[r]) continue;
-    const std::byte* row = values + r * tile.width * size;
-    std::memcpy(kept + n * size, row, row_size(tile, r) * size);
-    for (std::size_t c = 0; c < row_size(tile, r); ++c) {
-      positions[count] = static_cast<std::uint16_t>(n + c);
-      count += !is_zero_elem(size, row + c * size);
+  visit_word(size, [&](auto word) {
+    using Word = decltype(word);
+    for (std::size_t r = 0; r < tile.rows; ++r) {
+      if (!row_kept[r]) continue;
+      const std::byte* row = values + r * tile.width * size;
+      const std::size_t length = row_size(tile, r);
+      std::memcpy(kept + n * size, row, length * size);
+      for (std::size_t c = 0; c < length; ++c) {
+        positions[count] = static_cast<std::uint16_t>(n + c);
+        count += load<Word>(row + c * size) != 0;
+      }
+      n += length;
     }
-    n += row_size(tile, r);
-  }
+  });
   Header header{.code = Code::all, .count = n};
   if (8 * (n - count) >= n) {
     if (count == 0) return {};
     header = best_code(count, n);
-    for (std::size_t i = 0; i < count; ++i) {
-      copy_elem(size, kept + positions[i] * size, kept + i * size);
-    }
+    visit_word(size, [&](auto word) {
+      for (std::size_t i = 0; i < count; ++i) {
+        store(kept + i * size, load<decltype(word)>(kept + positions[i] * size));
+      }
+    });
   } else if (!drop) {
     return {};
   }
@@ -255,22 +276,31 @@ bool scatter(SparseTile tile, std::span<const std::byte> body, const SparseRest&
   Header header;
   std::size_t n = 0, at = 0;
   if (!read_header(tile, body, header, n, at)) return false;
-  std::array<std::byte, tile_values / 8> map{};
+  PositionMap map{};
   const auto section = body.subspan(at, positions_size(header, n));
   if (header.code == Code::elias_fano) {
-    if (!read_elias_fano(header, n, section, map.data())) return false;
+    if (!read_elias_fano(header, n, section, map)) return false;
   } else if (header.code == Code::bitmap) {
     std::memcpy(map.data(), section.data(), section.size());
+    if (n % 8 != 0 && map[n / 8] >> (n % 8) != std::byte{}) return false;
     std::size_t count = 0;
-    for (std::size_t b = 0; b < section.size(); ++b) {
-      count += static_cast<std::size_t>(std::popcount(std::to_integer<unsigned>(map[b])));
+    for (std::size_t b = 0; b < map.size(); b += 8) {
+      count += static_cast<std::size_t>(std::popcount(load<std::uint64_t>(map.data() + b)));
     }
     if (count != rest.n) return false;
-    if (n % 8 != 0 && map[n / 8] >> (n % 8) != std::byte{}) return false;
   }
   const std::byte* row_bits = body.data() + sparse_header_size;
   const std::size_t size = tile.elem_size;
   std::memset(values, 0, tile.n * size);
+  if (header.code != Code::all && !header.rows_dropped) {
+    visit_word(size, [&](auto word) {
+      for_each_bit(map.data(), n, [&](std::size_t k) {
+        store(values + k * size, load<decltype(word)>(kept));
+        kept += size;
+      });
+    });
+    return true;
+  }
   std::size_t k = 0;  // among the kept rows' values
   for (std::size_t r = 0; r < tile.rows; ++r) {
     if (header.rows_dropped && !get_bit(row_bits, r)) continue;
@@ -281,7 +311,7 @@ bool scatter(SparseTile tile, std::span<const std::byte> body, const SparseRest&
     } else {
       for (std::size_t c = 0; c < length; ++c) {
         if (!get_bit(map.data(), k + c)) continue;
-        copy_elem(size, kept, row + c * size);
+        std::memcpy(row + c * size, kept, size);
         kept += size;
       }
     }

@@ -129,6 +129,33 @@ CodedTile encode_sparse(const Job& job, TileExtent extent, const std::byte* valu
   return coded(sparse_mode, rest.body_size + planes.body_size, planes.heap_size);
 }
 
+struct Statistics {
+  bool zigzag{};
+  const BitRanges& ranges;
+};
+
+// Mode 5, or mode 4 where that is as small: it is tried unless it has no chance.
+CodedTile encode_often_zero(const Job& job, TileExtent extent, std::size_t zeros,
+                            Statistics statistics, const std::byte* values, std::byte* body,
+                            std::byte* heap) {
+  const Extent whole{extent.values, extent.width};
+  CodedTile sparse = encode_sparse(job, extent, values, job.work.other_body, job.work.other_heap);
+  const bool is_sparse = sparse.mode == sparse_mode;
+  const Form bits = bit_form(job, statistics.zigzag, statistics.ranges);
+  const std::size_t bits_size =
+      form_header_size(bits.planes) + form_size(bits, whole.n, whole.width);
+  if (!is_sparse || 2 * zeros < whole.n || bits_size <= total(sparse)) {
+    if (is_sparse)
+      job.kernels.split(job.dtype, statistics.zigzag, values, whole.n, job.work.planes);
+    const CodedTile planes =
+        encode_planes(job, statistics.zigzag, statistics.ranges, whole, true, body, heap);
+    if (!is_sparse || total(planes) <= total(sparse)) return planes;
+  }
+  std::memcpy(body, job.work.other_body, sparse.body_size);
+  std::memcpy(heap, job.work.other_heap, sparse.heap_size);
+  return sparse;
+}
+
 TileMode mode_of(Bases bases) {
   switch (bases) {
     case Bases::nibble:
@@ -231,21 +258,14 @@ CodedTile encode_tile(const Kernels& kernels, DType dtype, TileExtent extent,
 
   BitRanges ranges;
   const bool zigzag = split_ranges(job, values, n, ranges);
-  const bool sparse = 8 * kernels.count_zeros(values, n, job.elem_size) >= n;
+  const std::size_t zeros = kernels.count_zeros(values, n, job.elem_size);
   CodedTile tile;
-  if (!sparse && is_ordinary(job, ranges)) {
+  if (8 * zeros >= n) {
+    tile = encode_often_zero(job, extent, zeros, {zigzag, ranges}, values, body, heap);
+  } else if (is_ordinary(job, ranges)) {
     tile = encode_ordinary(job, ranges, {n, extent.width}, body, heap);
   } else {
     tile = encode_planes(job, zigzag, ranges, {n, extent.width}, true, body, heap);
-    if (sparse) {
-      const CodedTile other =
-          encode_sparse(job, extent, values, job.work.other_body, job.work.other_heap);
-      if (other.mode == sparse_mode && total(other) < total(tile)) {
-        std::memcpy(body, job.work.other_body, other.body_size);
-        std::memcpy(heap, job.work.other_heap, other.heap_size);
-        tile = other;
-      }
-    }
   }
   return total(tile) < padded(bytes.size()) ? tile : encode_raw(bytes, body);
 }
