@@ -30,29 +30,44 @@ def offramp(*args, accepted=(0,)):
     return json.loads(done.stdout)
 
 
-def fastest(*args):
-    """The report of the quickest of a few runs."""
-    return min((offramp(*args) for _ in range(ROUNDS)), key=lambda report: report["seconds"])
+def steps(trace):
+    """Seconds that each step of a job took, from its trace."""
+    seconds = {}
+    for event in json.loads(trace.read_text())["traceEvents"]:
+        if event["ph"] == "X":
+            seconds[event["name"]] = seconds.get(event["name"], 0) + event["dur"] / 1e6
+    return seconds
+
+
+def best_steps(*args):
+    """The report of a job run a few times, and the best time of each of its steps."""
+    trace, best = OUT / "trace.json", {}
+    for _ in range(ROUNDS):
+        done = offramp(*args, "--overwrite", "--trace", trace)
+        for step, seconds in steps(trace).items():
+            best[step] = min(seconds, best.get(step, seconds))
+    return done, best
 
 
 def run_file(source, codec):
     archive = OUT / f"{source.stem}.{codec}.ofr"
     restored = OUT / f"{source.stem}.{codec}.safetensors"
-    packed = fastest("pack", source, archive, "--codec", codec, "--overwrite")
+    packed, pack_steps = best_steps("pack", source, archive, "--codec", codec)
     offramp("verify", archive)
-    unpacked = fastest("unpack", archive, restored, "--overwrite")
+    _, unpack_steps = best_steps("unpack", archive, restored)
     diff = offramp("diff", source, restored, accepted=(0, 1))
     same_file = filecmp.cmp(source, restored, shallow=False)
-    size = source.stat().st_size
+    rate = {name: packed["raw_bytes"] / seconds / 1e9
+            for name, seconds in (("read", pack_steps["read"]), ("encode", pack_steps["encode"]),
+                                  ("write", pack_steps["write"]), ("decode", unpack_steps["decode"]))}
     return {
         "file": source.name,
         "tensors": packed["tensors"],
         "codec": codec,
-        "size": size,
+        "size": source.stat().st_size,
         "packed": archive.stat().st_size,
-        "ratio": size / archive.stat().st_size,
-        "pack": size / packed["seconds"] / 1e9,
-        "unpack": size / unpacked["seconds"] / 1e9,
+        "ratio": source.stat().st_size / archive.stat().st_size,
+        "rate": rate,
         "equal": bool(diff["bit_equal"]) and same_file,
     }
 
@@ -67,29 +82,28 @@ def main():
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
 
-    print("\nEach file is packed, checked, restored and compared bit by bit.\n")
-    head = f"{'file':26} {'tensors':>7}  {'codec':12} {'size':>9} {'packed':>9} {'ratio':>6} {'pack':>10} {'unpack':>10}  restored"
-    print(head)
-    print("-" * len(head))
+    print("\nEach file is packed, verified, restored and compared bit by bit.\n")
+    head = (f"{'file':24} {'tensors':>7}  {'codec':11} {'size':>8} {'packed':>8} {'ratio':>6}"
+            f" {'read':>6} {'encode':>6} {'write':>6} {'decode':>6}  restored")
+    print(f"{'':68} {'--------- GB/s ----------':27}\n{head}\n{'-' * len(head)}")
     rows = []
     for source in files:
         for codec in CODECS:
             row = run_file(source, codec)
             rows.append(row)
-            print(
-                f"{row['file']:26.26} {row['tensors']:7}  {row['codec']:12} {row['size'] / 1e6:6.2f} MB {row['packed'] / 1e6:6.2f} MB"
-                f" {row['ratio']:6.3f} {row['pack']:5.2f} GB/s {row['unpack']:5.2f} GB/s"
-                f"  {'bit-equal' if row['equal'] else 'DIFFERS'}",
-                flush=True,
-            )
-    print(
-        f"\nratio     size of the file over size of the archive, everything counted\n"
-        f"pack      original bytes a second, reading and writing included; best of {ROUNDS} runs\n"
-        f"          (files this small mostly measure the start: ./run bench has large ones)\n"
-        f"restored  every tensor bit for bit, and the file byte for byte\n"
-        f"\nThe archives (.ofr) and the restored files are in {OUT.relative_to(ROOT)}/."
-        f"\nLook into one:  build/bin/offramp info {(OUT / (files[0].stem + '.exact.ofr')).relative_to(ROOT)}"
-    )
+            print(f"{row['file']:24.24} {row['tensors']:7}  {row['codec']:11}"
+                  f" {row['size'] / 1e6:5.2f} MB {row['packed'] / 1e6:5.2f} MB {row['ratio']:6.3f} " + " ".join(f"{rate:6.2f}" for rate in row["rate"].values()) +
+                  f"  {'bit-equal' if row['equal'] else 'DIFFERS'}", flush=True)
+    (OUT / "trace.json").unlink()
+    example = (OUT / f"{files[0].stem}.{CODECS[0]}.ofr").relative_to(ROOT)
+    print(f"""
+ratio     size of the file over size of the archive, everything counted
+GB/s      1e9 bytes of the original a second in each step of the job, best of {ROUNDS} runs; the steps
+          run at once, so the slowest sets the pace. ./run bench measures on large files
+restored  every tensor bit for bit, and the file byte for byte
+
+The archives (.ofr) and the restored files are in {OUT.relative_to(ROOT)}/. Look into one:
+  build/bin/offramp info {example}""")
     return 0 if all(row["equal"] for row in rows) else 1
 
 
