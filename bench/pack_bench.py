@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`offramp pack` of one large file, against the slowest of its steps alone, and its memory.
+
+The file is tiled from the given ones so that no two tensors are equal (bench/system/pack_stages.cpp
+says how). It lies in memory (/dev/shm) unless --dir names another folder. Each round takes turns:
+read alone, encode alone, write alone, then the whole command; wall times, processor time and peak
+memory are the operating system's.
+
+    bench/pack_bench.py [--gib 4] [--rounds 3] [--dir FOLDER] [--out FOLDER] [FILE.safetensors ...]
+"""
+import argparse
+import filecmp
+import json
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import report
+
+STAGES = report.ROOT / "build" / "bin" / "pack_stages"
+CODECS = ("exact", "exact-dense")
+CHUNK = 8 << 20  # the command's default
+
+
+def stage(*args):
+    done = subprocess.run([STAGES, *map(str, args)], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"error: pack_stages {args[0]}: {done.stderr.strip()}")
+    return json.loads(done.stdout)
+
+
+def command(*args):
+    """Runs the tool; wall seconds, processor seconds, peak memory in bytes."""
+    start = time.perf_counter()
+    child = subprocess.Popen([report.TOOL, *map(str, args), "--quiet", "--overwrite"])
+    _, status, usage = os.wait4(child.pid, 0)
+    wall = time.perf_counter() - start
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode:
+        sys.exit(f"error: offramp {args[0]} ended with exit code {child.returncode}")
+    return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss << 10
+
+
+def measure(out, codec, source, folder, rounds):
+    archive, threads = folder / "out.ofr", len(os.sched_getaffinity(0))
+    first = subprocess.run([report.TOOL, "pack", source, archive, "--codec", codec, "--json"], capture_output=True, text=True)
+    if first.returncode:
+        sys.exit(f"error: offramp pack: {first.stderr.strip()}")
+    counters = json.loads(first.stdout)["counters"]
+    slots = counters["host_slots"] + counters["coded_slots"]
+    size, packed = source.stat().st_size, archive.stat().st_size
+    record = max(1, packed * CHUNK // size)
+    archive.unlink()
+    walls = {"read": [], "encode": [], "write": [], "pack": []}
+    over, busy, peaks = [], [], []
+    for _ in range(rounds):
+        alone = {
+            "read": stage("read", source)["seconds"],
+            "encode": stage("encode", source, codec, threads)["seconds"],
+            "write": stage("write", folder / "write.tmp", packed, record)["seconds"],
+        }
+        wall, processor, peak = command("pack", source, archive, "--codec", codec)
+        archive.unlink()
+        for name, seconds in {**alone, "pack": wall}.items():
+            walls[name].append(seconds)
+        over.append(wall / max(alone.values()))
+        busy.append(processor)
+        peaks.append(peak)
+
+    case = f"{codec}, {size / 2**30:.2f} GiB, {threads} threads"
+    out.say(f"\n{case}: ratio {size / packed:.4f}")
+    out.add(case, "ratio", size / packed, "1")
+    for name, seconds in walls.items():
+        rates = [size / each / 1e9 for each in seconds]
+        out.add_spread(case, f"{name} wall", seconds, "s")
+        out.add_spread(case, f"{name} rate", rates, "GB/s")
+        alone = "" if name == "pack" else " alone"
+        out.say(f"  {name + alone:14} {report.spread(seconds, 3)} s   {report.spread(rates)} GB/s")
+    out.add_spread(case, "pack against the slowest step", over, "x")
+    out.add_spread(case, "pack processor time", busy, "s")
+    out.add_spread(case, "pack peak memory", peaks, "B")
+    bound = slots * CHUNK + (64 << 20)
+    out.add(case, "pack memory bound", bound, "B")
+    out.say(f"  pack against the slowest step alone: {report.spread(over, 3)} x")
+    out.say(f"  processor time {statistics.median(busy):.2f} s; peak memory {max(peaks) / 2**20:.1f} MiB"
+            f" ({slots} slots x 8 MiB + 64 MiB = {bound / 2**20:.0f} MiB)")
+
+    command("pack", source, archive, "--codec", codec)
+    restored = folder / "restored.safetensors"
+    wall, _, peak = command("unpack", archive, restored)
+    if not filecmp.cmp(source, restored, shallow=False):
+        sys.exit(f"error: restored from {codec}, the file differs")
+    out.add(case, "unpack wall", wall, "s")
+    out.add(case, "unpack peak memory", peak, "B")
+    out.say(f"  unpack {wall:.3f} s, {size / wall / 1e9:.2f} GB/s, peak memory {peak / 2**20:.1f} MiB; the file is equal")
+    restored.unlink()
+    archive.unlink()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--gib", type=float, default=4)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--dir", type=pathlib.Path, default=pathlib.Path("/dev/shm"))
+    parser.add_argument("--out", type=pathlib.Path, default=report.ROOT / "out" / "bench")
+    parser.add_argument("files", nargs="*", type=pathlib.Path)
+    args = parser.parse_args()
+    if not STAGES.exists() or not report.TOOL.exists():
+        report.skip("pack", "build/bin/pack_stages is not built: ./run bench builds it")
+    size = int(args.gib * 2**30)
+    if not args.dir.is_dir() or shutil.disk_usage(args.dir).free < 3 * size:
+        report.skip("pack", f"{args.dir} has no room for three files of {args.gib} GiB: try --gib 1 or --dir")
+    available = next(int(line.split()[1]) << 10 for line in open("/proc/meminfo") if line.startswith("MemAvailable"))
+    if str(args.dir).startswith("/dev/shm") and available < 3 * size + (1 << 30):
+        report.skip("pack", f"{available >> 30} GiB of memory are free, {args.gib} GiB three times do not fit: try --gib 1")
+
+    out = report.Report("pack", args.out, report.shown_command())
+    out.say(f"files in {args.dir}")
+    with tempfile.TemporaryDirectory(prefix="offramp-bench-", dir=args.dir) as folder:
+        folder = pathlib.Path(folder)
+        source = folder / "source.safetensors"
+        stage("make", source, size, *(args.files or report.default_files()))
+        for codec in CODECS:
+            measure(out, codec, source, folder, args.rounds)
+    out.write()
+
+
+if __name__ == "__main__":
+    main()
