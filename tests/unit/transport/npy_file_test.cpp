@@ -20,7 +20,7 @@ const std::string fixtures = std::string(OFFRAMP_FIXTURES_DIR) + '/';
 TEST(NpyFile, gives_the_bytes_of_numpy_back) {
   const ScratchFolder scratch;
   for (const std::string name : {"f2", "f4", "f8", "b1", "u1", "i1", "i2", "u2", "i4", "u4", "i8",
-                                 "u8", "scalar", "empty", "deep"}) {
+                                 "u8", "scalar", "empty", "deep", "full_unit"}) {
     const std::string file = fixtures + name + ".npy";
     const auto source = open_source(file).value();
     EXPECT_EQ(source->tensors()[0].name, name);
