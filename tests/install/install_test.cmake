@@ -18,3 +18,4 @@ step("${CMAKE_COMMAND}" -S "${CONSUMER_DIR}" -B "${WORK_DIR}/build" -G "${GENERA
   -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF)
 step("${CMAKE_COMMAND}" --build "${WORK_DIR}/build")
 step("${WORK_DIR}/build/consumer")
+step("${WORK_DIR}/build/c_consumer")
