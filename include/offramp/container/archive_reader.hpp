@@ -18,7 +18,7 @@ namespace offramp {
 
 /// Reads an archive at any place, whole or cut.
 ///
-/// Opens by footer and index, in three reads. Where these are missing or damaged it walks the
+/// Opens by footer and index, in four reads. Where these are missing or damaged it walks the
 /// records from the start to the last whole one: `complete()` is then false and `damage()` says
 /// why. All const calls are thread-safe. Owns its access.
 class ArchiveReader {
