@@ -7,7 +7,7 @@
 //   pack_stages encode FILE CODEC THREADS            encodes every part from memory into memory
 //   pack_stages write OUT BYTES RECORD               appends BYTES in records, commits, removes
 //
-// Each prints a line of JSON: {"seconds": ..., "bytes": ...}.
+// Each prints a line of JSON: {"seconds": of wall, "processor": seconds of it, "bytes": ...}.
 //
 // No two tensors that `make` writes are equal: the rows of a copy are rotated within each matrix,
 // and the low six mantissa bits of its bf16 values that are not zero are exchanged for random ones.
@@ -21,6 +21,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -35,20 +36,26 @@ namespace {
 
 constexpr std::size_t chunk_size = 8u << 20;
 
+// Wall time, and the processor time of all threads.
 class Clock {
  public:
-  [[nodiscard]] double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  void report(std::uint64_t bytes) const {
+    const double wall =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    std::printf("{\"seconds\": %.6f, \"processor\": %.6f, \"bytes\": %llu}\n", wall,
+                processor() - processor_start_, static_cast<unsigned long long>(bytes));
   }
 
  private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
+  static double processor() {
+    timespec now{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+  }
 
-void report(double seconds, std::uint64_t bytes) {
-  std::printf("{\"seconds\": %.6f, \"bytes\": %llu}\n", seconds,
-              static_cast<unsigned long long>(bytes));
-}
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  double processor_start_ = processor();
+};
 
 std::unique_ptr<offramp::TensorSource> open(const std::string& path) {
   return std::move(offramp::open_source(path)).value();
@@ -119,7 +126,7 @@ void make(const std::string& path, std::uint64_t size, const std::vector<std::st
     sink->write(i, 0, copy ? vary(tensors[i].desc, values[original], copy) : values[original]);
   }
   sink->finish();
-  report(clock.seconds(), total);
+  clock.report(total);
 }
 
 void read(const std::string& path) {
@@ -136,7 +143,7 @@ void read(const std::string& path) {
       total += size;
     }
   }
-  report(clock.seconds(), total);
+  clock.report(total);
 }
 
 // A file's bytes, mapped and present.
@@ -174,11 +181,8 @@ void encode(const std::string& path, const std::string& name, std::size_t thread
   const auto codec = offramp::Codec::from_name(name).value();
   offramp::Workers workers(threads);
   std::vector<std::byte> out, scratch;
-  std::uint64_t coded = 0;
-  double seconds = 0;
-  for (int warm = 1; warm >= 0; --warm) {  // once over one tensor, so that buffers are there
+  for (const bool warm : {true, false}) {  // first one tensor, so that the buffers are there
     auto rest = values;
-    coded = 0;
     const Clock clock;
     for (const auto& info : source->tensors()) {
       const offramp::PartPlan plan(info.desc, chunk_size);
@@ -187,15 +191,13 @@ void encode(const std::string& path, const std::string& name, std::size_t thread
         if (out.size() < codec.max_encoded_size(part)) out.resize(codec.max_encoded_size(part));
         const auto needed = codec.encode_scratch_size(part, workers.size());
         if (scratch.size() < needed) scratch.resize(needed);
-        coded += codec.encode({part, rest.first(part.size())}, out, scratch, workers).size;
+        codec.encode({part, rest.first(part.size())}, out, scratch, workers);
         rest = rest.subspan(part.size());
       }
       if (warm) break;
     }
-    seconds = clock.seconds();
+    if (!warm) clock.report(total);
   }
-  std::printf("{\"seconds\": %.6f, \"bytes\": %llu, \"coded\": %llu}\n", seconds,
-              static_cast<unsigned long long>(total), static_cast<unsigned long long>(coded));
 }
 
 void write(const std::string& path, std::uint64_t size, std::size_t record) {
@@ -210,7 +212,7 @@ void write(const std::string& path, std::uint64_t size, std::size_t record) {
     }
     file.commit();
   }
-  report(clock.seconds(), size);
+  clock.report(size);
   ::unlink(path.c_str());
 }
 
