@@ -14,7 +14,7 @@ usage: ./run bench [--keep] [--no-peers] [NAME...] [-- FILE.safetensors ...]
   pack     4 GiB through `offramp pack`, against its slowest step alone; memory
 
 All of them where no NAME is given, on the files of data/ where none is named. Results go to
-out/bench, with --keep to bench/baseline. The peers come from PyPI into build/bench-venv (ZipNN brings
+out/bench, with --keep to bench/baseline and into README.md. The peers come from PyPI into build/bench-venv (ZipNN brings
 PyTorch, some GB); --no-peers leaves out those that are not there.
 END
 }
@@ -66,3 +66,7 @@ for name in "${names[@]}"; do
   say
   "$python" "bench/${name}_bench.py" --out "$out" "$@"
 done
+if [[ $out == bench/baseline ]]; then
+  python3 tools/readme_table.py
+  say "README.md has the new figures"
+fi
