@@ -38,14 +38,15 @@ class StageContract : public testing::TestWithParam<StageRow> {
 
   static const StageRow& row() { return GetParam(); }
 
-  // Encodes between guards, with `fill` in scratch and output beforehand.
+  // Encodes from bytes before a wall, between guards, with `fill` in scratch and output beforehand.
   static Bytes encode(const TensorDesc& desc, const Bytes& in, Workers& workers,
                       std::byte fill = std::byte{0xcd}) {
     using testing_samples::GuardedBytes;
+    const testing_samples::BytesBeforeWall source(in);
     const std::size_t limit = row().max_encoded_size(desc);
     GuardedBytes out(limit, fill, fill == std::byte{0} ? 3 : 0);
     GuardedBytes scratch(row().encode_scratch_size(desc, workers.size()), fill);
-    const std::size_t size = row().encode({.in = {.desc = desc, .bytes = in},
+    const std::size_t size = row().encode({.in = {.desc = desc, .bytes = source.span()},
                                            .out = out.span(),
                                            .scratch = scratch.span(),
                                            .workers = &workers});
@@ -56,13 +57,14 @@ class StageContract : public testing::TestWithParam<StageRow> {
     return {coded.begin(), coded.end()};
   }
 
-  // Decodes `elems` elements from `first` on, between guards, from exactly the coded bytes.
+  // Decodes `elems` elements from `first` on, from coded bytes before a wall, between guards.
   static Result<Bytes> decode(const TensorDesc& desc, const Bytes& coded, Workers& workers,
                               std::uint64_t first, std::uint64_t elems) {
     using testing_samples::GuardedBytes;
+    const testing_samples::BytesBeforeWall source(coded);
     GuardedBytes out(elems * size_of(desc.dtype));
     GuardedBytes scratch(row().decode_scratch_size(desc, workers.size()));
-    const auto result = row().decode({.in = coded,
+    const auto result = row().decode({.in = source.span(),
                                       .desc = desc,
                                       .first_elem = first,
                                       .out = out.span(),

@@ -8,6 +8,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 namespace offramp {
 
 // The frame owes what every stage does, whatever the tile code.
@@ -214,13 +218,30 @@ TEST(Frame, AUniformHeaderIsHeldAgainstTheNominalSizes) {
   }
 }
 
+// Tile 5 is the first bad one; tile 6, on the other thread, is at work by then and found bad later.
 TEST(Frame, TheFirstBadTileIsNamedWhateverTheThreads) {
   Sample sample;
   sample.make_long(0);
   Bytes bad = encode(sample.desc, sample.in);
-  for (const std::size_t tile : {9, 6, 5}) bad[bad.size() - 16 + tile] = std::byte{77};
-  for (int round = 0; round < 20; ++round) {
-    const auto result = decode(sample.desc, bad);
+  for (const std::size_t tile : {6, 5}) bad[bad.size() - 16 + tile] = std::byte{77};
+  TileCoder slow = toy_tile_coder();
+  slow.decode = [](DType, TileExtent, TileMode mode, std::span<const std::byte> body,
+                   std::span<const std::byte>, std::byte*, std::byte*) {
+    static std::atomic<int> at_work{0};  // bad tiles that a thread has begun
+    if (mode != 77) return true;
+    ++at_work;
+    const bool is_tile_5 = body[0] == std::byte{5 * 64 % 256};
+    while (at_work % 2 != 0 && is_tile_5) std::this_thread::yield();
+    if (!is_tile_5) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    return false;
+  };
+  Workers workers(2);
+  Bytes out(sample.desc.size());
+  Bytes scratch(decode_scratch_size(slow, sample.desc, 2));
+  for (int round = 0; round < 5; ++round) {
+    const auto result = decode_chunk(
+        slow,
+        {.in = bad, .desc = sample.desc, .out = out, .scratch = scratch, .workers = &workers});
     ASSERT_FALSE(result);
     EXPECT_THAT(result.error().what, testing::HasSubstr("tile 5 of 10"));
   }

@@ -13,7 +13,8 @@ namespace offramp::tiles {
 /// - 2: all values are equal; the body, 16 bytes, has no nominal size.
 /// - 3: as 1, with 16 further bytes in the body, so that the size is not nominal. For tiles that
 ///   begin with the byte 0x77.
-/// It writes up to the stated bounds behind what it makes, as it may.
+/// It writes up to the stated bounds behind what it makes and reads the slack behind the values, as
+/// it may.
 const TileCoder& toy_tile_coder() noexcept;
 
 inline constexpr TileMode toy_runs = 1;
