@@ -41,7 +41,7 @@ CodedTile encode(DType dtype, TileExtent extent, const std::byte* values, std::b
   std::memset(body, static_cast<int>(junk), max_body_size(dtype));
   std::memset(heap, static_cast<int>(junk), max_heap_size(dtype));
   std::memset(scratch, static_cast<int>(junk), scratch_size(dtype));
-  volatile std::byte seen{};
+  [[maybe_unused]] volatile std::byte seen{};
   for (std::size_t i = 0; i < read_slack; ++i) seen = values[extent.values * width + i];
   const std::size_t raw = raw_size(dtype, extent);
   if (raw > 16 && std::equal(values + width, values + extent.values * width, values)) {
