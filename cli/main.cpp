@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <csignal>
 #include <cstdio>
 #include <new>
 
@@ -114,6 +115,8 @@ int main(int argc, char** argv) {
     app.exit(error);
     return usage;
   }
+  // A reader that goes away is an error to report, not a reason to die.
+  std::signal(SIGPIPE, SIG_IGN);
   const SignalStop signals;
   context.stop = signals.token();
   return run(context, signals);

@@ -57,10 +57,8 @@ int recover(const Options& options, const Context& context) {
                     range.tensor.empty() ? "" : " of " + printable(range.tensor), range.why.what);
   }
   for (const std::string& name : report.incomplete) {
-    human += fmt::format(
-        "incomplete: {} (`unpack` restores the others only one by one, with "
-        "--tensor)\n",
-        printable(name));
+    human += fmt::format("incomplete: {} (`unpack --skip-incomplete` restores the others)\n",
+                         printable(name));
   }
   human += fmt::format("{}: {} whole records, {}; {}\n", options.out, report.parts,
                        human_size(report.payload_bytes),

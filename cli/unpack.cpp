@@ -25,6 +25,7 @@ struct Options {
   std::string tensor{};
   std::string rows{};
   bool overwrite{false};
+  bool skip_incomplete{false};
   JobOptions job{};
 };
 
@@ -116,14 +117,17 @@ int unpack(const Options& options, const Context& context) {
 
   const auto start = std::chrono::steady_clock::now();
   Progress progress("unpack", raw_size, context.progress_style());
-  const JobSettings settings = options.job.settings(context, progress);
+  JobSettings settings = options.job.settings(context, progress);
+  settings.skip_incomplete = options.skip_incomplete;
   nlohmann::json counters;
+  std::vector<std::string> skipped;
   std::uint64_t tensors = 1;
   if (options.tensor.empty()) {
     const JobReport report = offramp::unpack(reader, *sink, settings).value();
     options.job.write_extras(settings, report.counters);
     counters = nlohmann::json::parse(report.counters.to_json());
     tensors = report.tensors;
+    skipped = report.skipped;
   } else {
     raw_size = unpack_selection(reader, *sink, options, settings);
   }
@@ -139,6 +143,11 @@ int unpack(const Options& options, const Context& context) {
                          {"archive_bytes", reader.size()},
                          {"seconds", seconds}};
   if (!counters.is_null()) machine["counters"] = counters;
+  if (!skipped.empty()) machine["skipped"] = skipped;
+  for (const std::string& name : skipped) {
+    fmt::print(stderr, "offramp: {}: left out '{}', which misses a part\n", options.in,
+               printable(name));
+  }
   context.print(machine, fmt::format("{}: {} tensors, {}, {:.2f} s, {}\n", options.out, tensors,
                                      human_size(raw_size), seconds, human_rate(raw_size, seconds)));
   return done;
@@ -159,6 +168,9 @@ void add_unpack(CLI::App& app, Context& context) {
   command->add_option("--rows", options->rows,
                       "With --tensor: only rows FIRST:END, all axes but the last counted together");
   command->add_flag("--overwrite", options->overwrite, "Replace OUT if it exists");
+  command->add_flag(
+      "--skip-incomplete", options->skip_incomplete,
+      "After `recover`: restore the whole tensors and leave out those that miss a part");
   command->add_option("--format", options->format,
                       "Write OUT as safetensors, npy, raw or folder, whatever its name");
   options->job.add_to(*command, false);

@@ -13,7 +13,7 @@ Error missing(const ArchiveReader& reader, const ArchiveTensor& tensor, ArchiveT
           .what = fmt::format("tensor '{}' misses elements {} to {}", tensor.name, gap.first,
                               gap.first + gap.count - 1),
           .path = reader.name(),
-          .remedy = "copy what is whole with `offramp recover`"};
+          .remedy = "restore the others with --skip-incomplete"};
 }
 
 Error in_part(const ArchiveReader& reader, const ArchiveTensor& tensor, const ArchivePart& part,
@@ -29,7 +29,8 @@ Result<Codec> codec_of(const ArchiveReader& reader, const ArchivePart& part) {
   return codec;
 }
 
-Result<std::uint64_t> check_archive(const ArchiveReader& reader, std::size_t max_part_size) {
+Result<Selection> check_archive(const ArchiveReader& reader, std::size_t max_part_size,
+                                bool skip_incomplete) {
   if (!reader.complete()) {
     Error damage = reader.damage();
     if (damage.remedy.empty()) damage.remedy = "copy what is whole with `offramp recover`";
@@ -43,12 +44,17 @@ Result<std::uint64_t> check_archive(const ArchiveReader& reader, std::size_t max
         .path = reader.name(),
         .remedy = "raise the limit if you trust the file"};
   }
-  std::uint64_t total = 0;
+  Selection selection;
   for (const ArchiveTensor& tensor : reader.tensors()) {
-    if (const auto gap = tensor.first_gap()) return missing(reader, tensor, *gap);
-    total += tensor.desc.size();
+    if (const auto gap = tensor.first_gap()) {
+      if (!skip_incomplete) return missing(reader, tensor, *gap);
+      selection.skipped.push_back(tensor.name);
+      continue;
+    }
+    selection.tensors.push_back(&tensor);
+    selection.size += tensor.desc.size();
   }
-  return total;
+  return selection;
 }
 
 }  // namespace offramp

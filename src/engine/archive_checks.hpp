@@ -7,12 +7,22 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace offramp {
 
-/// Refuses an archive that is cut, misses elements, or has a part above `max_part_size`, coded or
-/// decoded. @returns the size of all tensors.
-Result<std::uint64_t> check_archive(const ArchiveReader& reader, std::size_t max_part_size);
+/// The tensors that a job is about.
+struct Selection {
+  std::vector<const ArchiveTensor*> tensors{};
+  std::vector<std::string> skipped{};
+  std::uint64_t size{};  ///< of the tensors, decoded
+};
+
+/// Refuses an archive that is cut, has a part above `max_part_size`, coded or decoded, or, unless
+/// such tensors are to be skipped, misses elements.
+Result<Selection> check_archive(const ArchiveReader& reader, std::size_t max_part_size,
+                                bool skip_incomplete);
 
 /// The codec of a part.
 Result<Codec> codec_of(const ArchiveReader& reader, const ArchivePart& part);

@@ -122,7 +122,7 @@ Result<JobReport> pack(TensorSource& source, ArchiveWriter& writer, const Codec&
     const std::stop_callback on_cancel(settings.cancel, [&] { pipeline.cancel(); });
     PackReader(source, pipeline, settings).read_all();
     pipeline.close();
-    return {.tensors = source.tensors().size(), .counters = pipeline.counters()};
+    return {.tensors = source.tensors().size(), .skipped = {}, .counters = pipeline.counters()};
   });
 }
 

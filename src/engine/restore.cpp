@@ -54,16 +54,33 @@ std::size_t coder_count(const JobSettings& settings) {
 
 class RestoreFlow final : public Flow {
  public:
-  RestoreFlow(const ArchiveReader& reader, TensorSink* sink, const JobSettings& settings,
-              const Layout& layout, std::uint64_t total)
+  RestoreFlow(const ArchiveReader& reader, const Selection& selection, TensorSink* sink,
+              const JobSettings& settings)
+      : RestoreFlow(reader, selection, sink, settings, layout_for(reader, settings)) {}
+
+  void read_all() {
+    for (std::size_t number = 0; number < selection_->tensors.size(); ++number) {
+      const ArchiveTensor& tensor = *selection_->tensors[number];
+      for (const ArchivePart& part : tensor.parts) {
+        const std::size_t slot = acquire();
+        read(slot, {.number = number, .tensor = &tensor, .part = &part, .bytes = {}});
+        submit(slot, part.raw_size);
+      }
+    }
+  }
+
+ private:
+  RestoreFlow(const ArchiveReader& reader, const Selection& selection, TensorSink* sink,
+              const JobSettings& settings, const Layout& layout)
       : Flow({.host_slots = layout.host_slots,
               .coded_slots = layout.coded_slots,
               .coders = coder_count(settings),
               .transform_name = "decode",
               .consume_name = sink ? "write" : "check",
-              .on_progress = progress_for(settings, total),
+              .on_progress = progress_for(settings, selection.size),
               .trace = settings.trace}),
         reader_(&reader),
+        selection_(&selection),
         sink_(sink),
         workers_(settings.workers ? settings.workers
                                   : std::make_shared<Workers>(thread_count(settings) -
@@ -74,8 +91,8 @@ class RestoreFlow final : public Flow {
         coded_(layout.coded_slots),
         scratch_(coder_count(settings)) {
     for (WorkBuffer& buffer : coded_) buffer.reserve(layout.coded_size);
-    for (const ArchiveTensor& tensor : reader.tensors()) {
-      for (const ArchivePart& part : tensor.parts) {
+    for (const ArchiveTensor* tensor : selection.tensors) {
+      for (const ArchivePart& part : tensor->parts) {
         if (codecs_.contains(part.chain)) continue;
         auto codec = codec_of(reader, part);
         if (!codec) throw DataError(std::move(codec).error());
@@ -84,18 +101,6 @@ class RestoreFlow final : public Flow {
     }
   }
 
-  void read_all() {
-    const auto tensors = reader_->tensors();
-    for (std::size_t tensor = 0; tensor < tensors.size(); ++tensor) {
-      for (const ArchivePart& part : tensors[tensor].parts) {
-        const std::size_t slot = acquire();
-        read(slot, {.number = tensor, .tensor = &tensors[tensor], .part = &part, .bytes = {}});
-        submit(slot, part.raw_size);
-      }
-    }
-  }
-
- private:
   struct Fill {
     std::size_t number{};
     const ArchiveTensor* tensor{};
@@ -151,6 +156,7 @@ class RestoreFlow final : public Flow {
   }
 
   const ArchiveReader* reader_;
+  const Selection* selection_;
   TensorSink* sink_;
   std::shared_ptr<Workers> workers_;
   HostSlab slab_;
@@ -177,16 +183,16 @@ class FlowEnd {
 
 Result<JobReport> restore(const ArchiveReader& reader, TensorSink* sink,
                           const JobSettings& settings) {
-  OFFRAMP_TRY(total, check_archive(reader, settings.max_part_size));
+  OFFRAMP_TRY(selection,
+              check_archive(reader, settings.max_part_size, sink && settings.skip_incomplete));
   return run_job([&]() -> JobReport {
     const auto metadata = reader.metadata().value();
-    const auto flow =
-        std::make_shared<RestoreFlow>(reader, sink, settings, layout_for(reader, settings), total);
+    const auto flow = std::make_shared<RestoreFlow>(reader, selection, sink, settings);
     if (sink) {
       std::vector<TensorInfo> infos;
-      infos.reserve(reader.tensors().size());
-      for (const ArchiveTensor& tensor : reader.tensors()) {
-        infos.push_back({.name = tensor.name, .desc = tensor.desc});
+      infos.reserve(selection.tensors.size());
+      for (const ArchiveTensor* tensor : selection.tensors) {
+        infos.push_back({.name = tensor->name, .desc = tensor->desc});
       }
       sink->begin(infos, metadata);
     }
@@ -195,7 +201,9 @@ Result<JobReport> restore(const ArchiveReader& reader, TensorSink* sink,
     const std::stop_callback on_cancel(settings.cancel, [&] { flow->cancel(); });
     flow->read_all();
     flow->close(std::nullopt);
-    return {.tensors = reader.tensors().size(), .counters = flow->counters()};
+    return {.tensors = selection.tensors.size(),
+            .skipped = selection.skipped,
+            .counters = flow->counters()};
   });
 }
 

@@ -15,7 +15,9 @@
 #include <memory>
 #include <span>
 #include <stop_token>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace offramp {
 
@@ -35,6 +37,7 @@ struct JobSettings {
   std::size_t threads{0};              ///< that code; 0: one for each processor
   std::shared_ptr<Workers> workers{};  ///< to code with, shared with others, instead of `threads`
   std::size_t max_part_size{1u << 30};  ///< unpack, verify: refuse archives with larger parts
+  bool skip_incomplete{false};          ///< unpack: leave out tensors that miss a part
   std::stop_token cancel{};
 
   /// Called by the thread that writes, after each part.
@@ -44,6 +47,7 @@ struct JobSettings {
 
 struct JobReport {
   std::uint64_t tensors{};
+  std::vector<std::string> skipped{};  ///< tensors left out by `skip_incomplete`
   Counters counters{};
 };
 
@@ -57,8 +61,10 @@ Result<JobReport> pack(TensorSource& source, ArchiveWriter& writer, const Codec&
                        const JobSettings& settings);
 
 /// Restores every tensor of the archive into `sink` and finishes it. Errors as for `pack`; an
-/// archive that misses a part of a tensor is refused before anything is written.
-Result<JobReport> unpack(const ArchiveReader& reader, TensorSink& sink, const JobSettings& settings);
+/// archive that misses a part of a tensor is refused before anything is written, unless
+/// `skip_incomplete` is set.
+Result<JobReport> unpack(const ArchiveReader& reader, TensorSink& sink,
+                         const JobSettings& settings);
 
 /// Checks every checksum, decodes every block, and writes nothing. Errors as for `unpack`.
 Result<JobReport> verify(const ArchiveReader& reader, const JobSettings& settings);
@@ -71,8 +77,8 @@ struct ElemRange {
 
 /// Restores elements `range.first_elem` and on, as many as `out` holds. Reads only the parts that
 /// hold some of them, and of these decodes only the blocks that do.
-Result<void> read_elems(const ArchiveReader& reader, const ElemRange& range, std::span<std::byte> out,
-                        Workers& workers);
+Result<void> read_elems(const ArchiveReader& reader, const ElemRange& range,
+                        std::span<std::byte> out, Workers& workers);
 
 /// Rows of one tensor: all axes but the last are counted together. A scalar or vector has one row.
 struct RowRange {
