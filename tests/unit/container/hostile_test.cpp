@@ -82,6 +82,20 @@ TEST(Hostile, RecordFieldsAreCheckedBehindTheirChecksum) {
   }
 }
 
+TEST(Hostile, RecordsOfAnotherPlaceEndTheWalk) {
+  const auto sample = make_sample();
+  const std::size_t record = sample.parts[0].end;
+  Bytes bytes(sample.bytes.begin(), sample.bytes.begin() + static_cast<long>(sample.parts[2].end));
+  for (const std::uint64_t stated : {record + 64, record - 64}) {  // aligned as the true one is
+    store(bytes.data() + record + 16, stated);
+    mend_header(bytes, record);
+    const auto reader = open_bytes(bytes).value();
+    EXPECT_EQ(reader.records_end(), record);
+    EXPECT_EQ(reader.damage().code, ErrorCode::bad_header);
+    EXPECT_EQ(reader.part_count(), 1u);
+  }
+}
+
 TEST(Hostile, MetadataSizesAreChecked) {
   Bytes original;
   ArchiveWriter writer(std::make_unique<MemoryByteSink>(original));

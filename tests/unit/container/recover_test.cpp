@@ -152,8 +152,8 @@ TEST(Recover, RefusesWhatHoldsNoArchive) {
 }
 
 TEST(Recover, FindsMagicsAcrossItsWindows) {
-  // A hole around 1 MiB, where the first search window ends, moved byte by byte.
-  for (std::size_t hole = (1 << 20) - 60; hole < (1 << 20) + 60; hole += 7) {
+  // The next record's magic is moved across the end of the first search window, at byte 1 MiB + 17.
+  for (std::size_t hole = (1 << 20) - 130; hole < (1 << 20) + 20; hole += 3) {
     Bytes bytes;
     ArchiveWriter writer(std::make_unique<MemoryByteSink>(bytes));
     append_noise(writer, "a", {DType::u8, Shape{hole}}, 0, Shape{hole});
