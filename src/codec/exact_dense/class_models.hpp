@@ -10,6 +10,8 @@ inline constexpr std::size_t class_count = 16;
 inline constexpr unsigned state_bits = 10;
 inline constexpr std::uint32_t state_count = 1U << state_bits;
 inline constexpr std::size_t max_distances = 15;
+/// Of one symbol; x then has 10 bits (spec.md, tANS).
+inline constexpr std::uint32_t max_frequency = 512;
 
 /// A static model that channels are assigned to (spec.md, Symbols and What the encoder chooses).
 struct ClassModel {
@@ -27,7 +29,7 @@ constexpr bool models_are_whole() {
     if (model.distances == 0 || model.distances > max_distances) return false;
     std::uint32_t sum = 0;
     for (std::size_t s = 0; s <= 4U * model.distances; ++s) {
-      if (model.frequencies[s] == 0) return false;
+      if (model.frequencies[s] == 0 || model.frequencies[s] > max_frequency) return false;
       sum += model.frequencies[s];
     }
     if (sum != state_count) return false;

@@ -11,8 +11,8 @@ constexpr std::uint32_t spread_step = 643;
 unsigned floor_log2(std::uint32_t x) { return static_cast<unsigned>(std::bit_width(x)) - 1; }
 
 std::uint32_t decoded_fields(std::uint32_t symbol, std::uint32_t escape) {
-  if (symbol == escape) return CodingTables::escape_distance << 8;
-  return (symbol & 2) << 14 | (symbol & 1) << 14 | (symbol >> 2) << 8;
+  if (symbol == escape) return CodingTables::escape_distance;
+  return (symbol & 1) << 5 | (symbol & 2) << 3 | symbol >> 2;
 }
 
 /// nb is m or m - 1, as the state is below `limit` or not; see CodingTables::symbols.
@@ -51,8 +51,8 @@ void build_class(const ClassModel& model, std::size_t index, CodingTables& table
   for (std::uint32_t i = 0; i < state_count; ++i) {
     const std::uint32_t symbol = symbol_at[i];
     const std::uint32_t x = next[symbol]++;
-    const std::uint32_t nb = state_bits - floor_log2(x);
-    tables.decode[index * state_count + i] = x << 16 | decoded_fields(symbol, escape) | nb;
+    tables.decode[CodingTables::front_pad + index * state_count + i] =
+        static_cast<std::uint16_t>(x << 6 | decoded_fields(symbol, escape));
     tables.states[offset[symbol] + x] = static_cast<std::uint16_t>(state_count + i);
   }
 }

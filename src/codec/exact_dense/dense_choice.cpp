@@ -26,12 +26,14 @@ constexpr std::uint32_t top_count = 4;  // tops tried above a channel's T0
 constexpr std::uint32_t max_shared_tops = 12;
 constexpr std::uint32_t group_rows = 8;
 constexpr std::uint32_t max_groups = 128 / group_rows;
-constexpr std::uint32_t bins = 64;  // sign << 5 | sign change << 4 | e mod 16
+constexpr std::uint32_t bins = 64;  // sign << 5 | sign change << 4 | -e mod 16
 constexpr std::uint16_t no_maximum = 256;
+
+// The steps below stay functions of their own: inlined into one, they run a third slower.
 
 /// What the sample shows of the channels.
 struct Sample {
-  alignas(64) std::uint8_t histogram[width][bins];
+  alignas(64) std::uint8_t histogram[width + 1][bins];  // the last takes what is not counted
   alignas(64) std::uint16_t maxima[max_groups][width];
   std::uint32_t rows;
   std::uint32_t groups;
@@ -39,7 +41,8 @@ struct Sample {
 
 /// Of one channel: what the costs are summed over.
 struct Channel {
-  std::uint16_t counts[2][16];
+  /// [sign][i]: of e = -i mod 16, twice over, so that the counts of falling exponents lie in a row.
+  alignas(64) std::uint16_t counts[2][32];
   std::uint16_t zeros;
   std::uint16_t t0;
   bool lives;
@@ -49,7 +52,7 @@ bool is_sampled(TileExtent extent, std::uint32_t row) {
   return extent.rows <= 128 || (row & 16) == 0;
 }
 
-void take_sample(const std::uint16_t* words, TileExtent extent, Sample& sample) {
+HWY_NOINLINE void take_sample(const std::uint16_t* words, TileExtent extent, Sample& sample) {
   std::memset(sample.histogram, 0, sizeof sample.histogram);
   std::memset(sample.maxima, 0, sizeof sample.maxima);
   sample.rows = 0;
@@ -60,26 +63,23 @@ void take_sample(const std::uint16_t* words, TileExtent extent, Sample& sample) 
     const std::uint16_t* above = r > 0 ? row - pitch : zeros;
     std::uint16_t* maxima = sample.maxima[sample.rows / group_rows];
     alignas(64) std::uint16_t bin[width];
-    alignas(64) std::uint16_t counted[width];
     for (std::uint32_t c = 0; c < width; ++c) {
       const std::uint32_t word = row[c];
       const std::uint32_t e = word >> 7 & 255;
       maxima[c] = std::max(maxima[c], static_cast<std::uint16_t>(e));
-      counted[c] = e > 0;
-      bin[c] = static_cast<std::uint16_t>(
-          c * bins + ((word >> 10 & 0x20) | ((word ^ above[c]) >> 11 & 0x10) | (e & 15)));
+      const std::uint32_t of_value =
+          c * bins + ((word >> 10 & 0x20) | ((word ^ above[c]) >> 11 & 0x10) | ((0U - e) & 15));
+      bin[c] = static_cast<std::uint16_t>(e > 0 ? of_value : width * bins + c);
     }
-    auto* flat = &sample.histogram[0][0];
-    for (std::uint32_t c = 0; c < width; ++c) {
-      flat[bin[c]] = static_cast<std::uint8_t>(flat[bin[c]] + counted[c]);
-    }
+    std::uint8_t* flat = &sample.histogram[0][0];
+    for (std::uint32_t c = 0; c < width; ++c) ++flat[bin[c]];
     ++sample.rows;
   }
   sample.groups = (sample.rows + group_rows - 1) / group_rows;
 }
 
 /// Whether the sign is better coded as a change; gathers the counts for the better of both.
-bool gather_counts(const Sample& sample, std::uint32_t c, Channel& channel) {
+HWY_NOINLINE bool gather_counts(const Sample& sample, std::uint32_t c, Channel& channel) {
   const std::uint8_t* h = sample.histogram[c];
   std::int32_t sum[2][2]{};  // sign, change
   for (std::uint32_t s = 0; s < 2; ++s) {
@@ -95,7 +95,7 @@ bool gather_counts(const Sample& sample, std::uint32_t c, Channel& channel) {
   const std::uint32_t inner = 48 - outer;
   for (std::uint32_t s = 0; s < 2; ++s) {
     for (std::uint32_t i = 0; i < 16; ++i) {
-      channel.counts[s][i] =
+      channel.counts[s][i] = channel.counts[s][i + 16] =
           static_cast<std::uint16_t>(h[s * outer + i] + h[s * outer + inner + i]);
     }
   }
@@ -104,7 +104,7 @@ bool gather_counts(const Sample& sample, std::uint32_t c, Channel& channel) {
 }
 
 /// Sorts each channel's maxima, those of groups without a value behind the others.
-void sort_maxima(Sample& sample) {
+HWY_NOINLINE void sort_maxima(Sample& sample) {
   for (std::uint32_t g = 0; g < sample.groups; ++g) {
     std::uint16_t* row = sample.maxima[g];
     for (std::uint32_t c = 0; c < width; ++c) row[c] = row[c] == 0 ? no_maximum : row[c];
@@ -123,7 +123,7 @@ void sort_maxima(Sample& sample) {
 }
 
 /// The lower quartile of the groups' maxima: neither rare outliers nor zeros move it.
-void find_t0(const Sample& sample, std::uint32_t c, Channel& channel) {
+HWY_NOINLINE void find_t0(const Sample& sample, std::uint32_t c, Channel& channel) {
   std::uint32_t live = 0;
   for (std::uint32_t g = 0; g < sample.groups; ++g) live += sample.maxima[g][c] != no_maximum;
   channel.lives = live > 0;
@@ -144,24 +144,52 @@ constexpr CostTable make_costs() {
 }
 constexpr CostTable cost_table = make_costs();
 
-/// All classes' costs of the channel with that top. Sums fit 16 bits: at most 128 values of at most
-/// 255 each.
-HWY_INLINE void find_costs(const Channel& channel, std::uint32_t top, std::uint16_t* costs) {
+/// All classes' least costs over the tops that are tried, and for which j. Sums fit 16 bits: at
+/// most 128 values of at most 255 each.
+HWY_NOINLINE void find_least_costs(const Channel& channel, std::uint16_t* costs,
+                                   std::uint16_t* best_j) {
   const hn::CappedTag<std::uint16_t, class_count> tag;
   using Vector = hn::Vec<decltype(tag)>;
   const std::size_t lanes = hn::Lanes(tag);
   for (std::size_t k = 0; k < class_count; k += lanes) {
-    const auto product = [&](std::size_t entry, std::uint16_t count) HWY_ATTR {
-      return hn::Mul(hn::Load(tag, cost_table.of[entry] + k), hn::Set(tag, count));
-    };
-    Vector sums[2] = {product(32, channel.zeros), hn::Zero(tag)};
-    for (std::uint32_t s = 0; s < 2; ++s) {
-      for (std::uint32_t d = 0; d < 16; ++d) {
-        sums[s] = hn::Add(sums[s], product(16 * s + d, channel.counts[s][(top - d) & 15]));
+    const Vector zeros = hn::Mul(hn::Load(tag, cost_table.of[32] + k), hn::Set(tag, channel.zeros));
+    Vector sums[top_count];
+    for (Vector& sum : sums) sum = zeros;
+    const std::uint16_t* rows[top_count];
+    for (std::uint32_t j = 0; j < top_count; ++j)
+      rows[j] = channel.counts[0] + ((0U - channel.t0 - j) & 15);
+    for (std::uint32_t i = 0; i < 32; ++i) {
+      const std::uint32_t at = i < 16 ? i : i + 16;
+      const Vector cost = hn::Load(tag, cost_table.of[i] + k);
+      for (std::uint32_t j = 0; j < top_count; ++j) {
+        sums[j] = hn::Add(sums[j], hn::Mul(cost, hn::Set(tag, rows[j][at])));
       }
     }
-    hn::Store(hn::Add(sums[0], sums[1]), tag, costs + k);
+    Vector least = sums[0];
+    Vector at = hn::Zero(tag);
+    for (std::uint32_t j = 1; channel.lives && j < top_count; ++j) {
+      const auto lower = sums[j] < least;
+      least = hn::IfThenElse(lower, sums[j], least);
+      at = hn::IfThenElse(lower, hn::Set(tag, static_cast<std::uint16_t>(j)), at);
+    }
+    hn::Store(least, tag, costs + k);
+    hn::Store(at, tag, best_j + k);
   }
+}
+
+/// Adds a channel's costs to those of all; gives its least, as cost << 4 | class.
+HWY_NOINLINE std::uint32_t add_costs(const std::uint16_t* costs, std::uint32_t* sums) {
+  const hn::CappedTag<std::uint32_t, class_count> tag;
+  const hn::Rebind<std::uint16_t, decltype(tag)> narrow;
+  auto best = hn::Set(tag, ~0U);
+  for (std::size_t k = 0; k < class_count; k += hn::Lanes(tag)) {
+    const auto cost = hn::PromoteTo(tag, hn::Load(narrow, costs + k));
+    hn::Store(hn::Add(hn::Load(tag, sums + k), cost), tag, sums + k);
+    const auto numbered =
+        hn::Or(hn::ShiftLeft<4>(cost), hn::Iota(tag, static_cast<std::uint32_t>(k)));
+    best = hn::Min(best, numbered);
+  }
+  return hn::GetLane(hn::MinOfLanes(tag, best));
 }
 
 struct Best {
@@ -170,9 +198,9 @@ struct Best {
   std::uint32_t class_of{};
 };
 
-Best best_shared(const Channel* channels, std::uint32_t count, std::uint32_t least,
-                 std::uint32_t greatest) {
-  std::uint32_t sums[33]{};  // by e mod 16
+HWY_NOINLINE Best best_shared(const Channel* channels, std::uint32_t count, std::uint32_t least,
+                              std::uint32_t greatest) {
+  std::uint32_t sums[33]{};  // by -e mod 16
   for (std::uint32_t c = 0; c < count; ++c) {
     for (std::uint32_t s = 0; s < 2; ++s) {
       for (std::uint32_t i = 0; i < 16; ++i) sums[16 * s + i] += channels[c].counts[s][i];
@@ -185,7 +213,7 @@ Best best_shared(const Channel* channels, std::uint32_t count, std::uint32_t lea
       std::uint64_t cost = std::uint64_t{sums[32]} * cost_table.of[32][k];
       for (std::uint32_t s = 0; s < 2; ++s) {
         for (std::uint32_t d = 0; d < 16; ++d) {
-          cost += std::uint64_t{sums[16 * s + ((top - d) & 15)]} * cost_table.of[16 * s + d][k];
+          cost += std::uint64_t{sums[16 * s + ((d - top) & 15)]} * cost_table.of[16 * s + d][k];
         }
       }
       if (cost < best.cost) best = {cost, top, k};
@@ -215,35 +243,22 @@ void choose(const std::uint16_t* words, TileExtent extent, TilePlan& plan) {
   }
   if (least == no_maximum) least = greatest;
 
-  std::uint64_t own_cost = 0;               // every channel with its best class and top
-  std::uint64_t class_cost[class_count]{};  // one class, best tops
-  std::uint8_t own_top[width], own_class[width];
-  std::uint8_t top_with_class[width][class_count];  // for tops_form
+  std::uint64_t own_cost = 0;                           // every channel with its best class and top
+  alignas(64) std::uint32_t class_cost[class_count]{};  // one class, best tops
+  std::uint8_t own_class[width];
+  alignas(64) std::uint16_t best_j[width][class_count];
   for (std::uint32_t c = 0; c < count; ++c) {
     Channel& channel = channels[c];
     if (!channel.lives) channel.t0 = static_cast<std::uint16_t>(greatest);
-    alignas(64) std::uint16_t least_cost[class_count];
-    alignas(64) std::uint16_t at[class_count]{};
-    find_costs(channel, channel.t0, least_cost);
-    for (std::uint32_t j = 1; channel.lives && j < top_count; ++j) {
-      alignas(64) std::uint16_t cost[class_count];
-      find_costs(channel, channel.t0 + j, cost);
-      for (std::size_t k = 0; k < class_count; ++k) {
-        const bool lower = cost[k] < least_cost[k];
-        least_cost[k] = lower ? cost[k] : least_cost[k];
-        at[k] = lower ? static_cast<std::uint16_t>(j) : at[k];
-      }
-    }
-    std::uint32_t best = ~0U;  // cost, top, class
-    for (std::uint32_t k = 0; k < class_count; ++k) {
-      class_cost[k] += least_cost[k];
-      top_with_class[c][k] = as_top(channel.t0 + std::uint32_t{at[k]});
-      best = std::min(best, std::uint32_t{least_cost[k]} << 8 | std::uint32_t{at[k]} << 4 | k);
-    }
-    own_cost += best >> 8;
+    alignas(64) std::uint16_t costs[class_count];
+    find_least_costs(channel, costs, best_j[c]);
+    const std::uint32_t best = add_costs(costs, class_cost);
+    own_cost += best >> 4;
     own_class[c] = best & 15;
-    own_top[c] = as_top(channel.t0 + (best >> 4 & 15));
   }
+  const auto top_of = [&](std::uint32_t c, std::uint32_t k) {
+    return as_top(channels[c].t0 + std::uint32_t{best_j[c][k]});
+  };
 
   const auto total = [&](std::uint64_t cost, std::uint32_t bits_a_channel) {
     return cost * extent.rows / sample.rows + std::uint64_t{12} * bits_a_channel * count;
@@ -257,17 +272,19 @@ void choose(const std::uint16_t* words, TileExtent extent, TilePlan& plan) {
     least_total = total(class_cost[common], 4);
   }
   Best shared;
-  if (greatest + top_count - least <= max_shared_tops) {
+  // What one class costs with the best tops tells whether one top can pay.
+  if (greatest + top_count - least <= max_shared_tops &&
+      total(class_cost[common], 0) <= least_total) {
     shared = best_shared(channels, count, least, greatest);
     if (total(shared.cost, 0) <= least_total) plan.form = shared_form;
   }
 
   for (std::uint32_t c = 0; c < count; ++c) {
     if (plan.form == classes_form) {
-      plan.top[c] = own_top[c];
+      plan.top[c] = top_of(c, own_class[c]);
       plan.class_of[c] = own_class[c];
     } else if (plan.form == tops_form) {
-      plan.top[c] = top_with_class[c][common];
+      plan.top[c] = top_of(c, common);
       plan.class_of[c] = static_cast<std::uint8_t>(common);
     } else {
       plan.top[c] = as_top(shared.top);

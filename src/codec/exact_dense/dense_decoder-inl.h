@@ -100,8 +100,12 @@ class Decoder {
       : setup_(make_setup(extent, plan)), tables_(coding_tables()) {
     const Lanes starts = class_halves(plan, [](auto k) { return k * state_count; });
     for (std::size_t i = 0; i < vectors; ++i) {
-      starts_[0][i] = hn::Sub(take_half<0>(starts[i]), set(state_count));
-      starts_[1][i] = hn::Sub(take_half<1>(starts[i]), set(state_count));
+      starts_[0][i] =
+          hn::Add(take_half<0>(starts[i]),
+                  set(static_cast<std::uint32_t>(CodingTables::front_pad) - state_count));
+      starts_[1][i] =
+          hn::Add(take_half<1>(starts[i]),
+                  set(static_cast<std::uint32_t>(CodingTables::front_pad) - state_count));
     }
   }
 
@@ -149,14 +153,16 @@ class Decoder {
   template <int half>
   HWY_INLINE void step(std::uint32_t r, Lanes& state, Reader& in, Lanes& fields) const {
     for (std::size_t i = 0; i < vectors; ++i) {
-      Vector entry = gather(tables_.decode, hn::Add(state[i], starts_[half][i]));
-      Vector next = in.peek_behind(i, hn::ShiftRight<16>(entry), entry);
+      Vector entry = gather_upper(tables_.decode, hn::Add(state[i], starts_[half][i]));
+      Vector n = bits_to_take(entry);
+      Vector next = in.peek_behind(i, hn::ShiftRight<22>(entry), n);
       if constexpr (!whole) {
         const Mask idle = take_half<half>(setup_.valid(r)[i]) == hn::Zero(Tag());
         entry = hn::IfThenZeroElse(idle, entry);
+        n = hn::IfThenZeroElse(idle, n);
         next = hn::IfThenElse(idle, state[i], next);
       }
-      in.skip(i, hn::And(entry, set(31)));
+      in.skip(i, n);
       state[i] = next;
       fields[i] = entry;
     }
@@ -167,13 +173,13 @@ class Decoder {
                              std::uint32_t* escapes) const {
     Vector any = hn::Zero(Tag());
     for (std::size_t i = 0; i < vectors; ++i) {
-      const Vector even = hn::ShiftRight<8>(hn::And(fields[0][i], set(0xff00)));
-      const Vector odd = hn::ShiftLeft<8>(hn::And(fields[1][i], set(0xff00)));
-      const Vector both = hn::Or(even, odd);
+      const Vector even = hn::ShiftRight<16>(hn::And(fields[0][i], set(0x003f0000)));
+      const Vector both = hn::Or(even, hn::And(fields[1][i], set(0x003f0000)));
       const Vector distance = hn::And(both, set(0x000f000f));
       const Vector exponent = hn::And(subtract_halves(setup_.tops[i], distance), set(0x00ff00ff));
-      const Vector sign = hn::ShiftLeft<8>(hn::And(both, set(0x00800080)));
-      const Vector rest = hn::Or(sign, hn::And(both, set(0x00400040)));
+      const Vector sign = hn::ShiftLeft<11>(hn::And(both, set(0x00100010)));
+      const Vector top_bit = hn::ShiftLeft<1>(hn::And(both, set(0x00200020)));
+      const Vector rest = hn::Or(sign, top_bit);
       Vector word = hn::Or(hn::ShiftLeft<7>(exponent), rest);
       if constexpr (!whole) word = hn::And(word, setup_.valid(r)[i]);
       const Vector escape = hn::And(hn::Add(distance, set(0x00010001)), set(0x00100010));

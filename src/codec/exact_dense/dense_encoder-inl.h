@@ -169,12 +169,13 @@ class Encoder {
       const Vector from = hn::Add(hn::And(entry, set(0xffff)), hn::Shr(state[i], n));
       Vector next;
       if constexpr (whole) {
-        next = gather(tables_.states, from);
+        next = hn::ShiftRight<16>(gather_upper(tables_.states, from));
       } else {
         const Mask idle = take_half<half>(setup_.valid(r)[i]) == hn::Zero(Tag());
         n = hn::IfThenZeroElse(idle, n);
-        next =
-            hn::IfThenElse(idle, state[i], gather(tables_.states, hn::IfThenZeroElse(idle, from)));
+        next = hn::IfThenElse(idle, state[i],
+                              hn::ShiftRight<16>(gather_upper(
+                                  tables_.states, hn::IfThenElse(idle, set(state_count), from))));
       }
       out.push(i, state[i], n);
       state[i] = next;

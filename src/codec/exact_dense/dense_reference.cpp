@@ -4,6 +4,7 @@
 #include "codec/exact_dense/dense_kernels.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 // The definition of the stream: one lane after the other inside a step, no trick that spec.md does
@@ -259,13 +260,15 @@ bool decode(const std::uint32_t* stream, std::size_t size, TileExtent extent, co
       for (std::uint32_t l = 0; l < active_lanes(extent, first_row + v / 2, h); ++l) {
         const std::uint32_t channel = 2 * l + h;
         const std::uint32_t entry =
-            tables.decode[plan.class_of[channel] * state_count + (state[l] - state_count)];
-        const std::uint32_t nb = entry & 31;
-        state[l] = (entry >> 16 << nb) + in.lane(l).take(nb);
-        const std::uint32_t d = entry >> 8 & 15;
+            tables.decode[CodingTables::front_pad + plan.class_of[channel] * state_count +
+                          (state[l] - state_count)];
+        const std::uint32_t x = entry >> 6;
+        const std::uint32_t nb = state_bits + 1 - static_cast<std::uint32_t>(std::bit_width(x));
+        state[l] = (x << nb) + in.lane(l).take(nb);
+        const std::uint32_t d = entry & 15;
         distance[v / 2][channel] = static_cast<std::uint8_t>(d);
-        row[channel] = static_cast<std::uint16_t>((entry & 0x8000) | (entry >> 8 & 0x40) |
-                                                  ((plan.top[channel] - d) & 255) << 7);
+        row[channel] = static_cast<std::uint16_t>(
+            (entry >> 4 & 1) << 15 | ((plan.top[channel] - d) & 255) << 7 | (entry >> 5 & 1) << 6);
       }
       if ((v % 3 == 2 || v + 1 == 2 * rows) && !in.refill()) return false;
     }

@@ -18,22 +18,15 @@ struct Float {
   static constexpr unsigned sign_shift = 8 * sizeof(Bits) - 1;
   static constexpr std::uint64_t mantissa_mask = (std::uint64_t{1} << mantissa) - 1;
   static constexpr std::uint32_t exponent_mask = (1U << exponent_bits) - 1;
-  /// fp64's exponents that words can name begin at this + 1.
-  static constexpr std::uint32_t wide_base = 896;
 
   static constexpr std::uint32_t field(Bits value) {
     return static_cast<std::uint32_t>(value >> mantissa) & exponent_mask;
   }
 
-  static constexpr bool fits(Bits value) {
-    if constexpr (exponent_bits <= 8) return true;
-    const std::uint32_t e = field(value);
-    return e == 0 || e == exponent_mask || (e > wide_base && e < wide_base + 255);
-  }
-
   static constexpr std::uint16_t word(Bits value) {
     std::uint32_t e = field(value);
-    if constexpr (exponent_bits > 8) e = e == 0 ? 0 : e == exponent_mask ? 255 : e - wide_base;
+    if constexpr (exponent_bits > 8)
+      e = e == 0 ? 0 : e == exponent_mask ? 255 : e - fp64_exponent_base;
     const std::uint64_t m = value & mantissa_mask;
     std::uint32_t f;
     if constexpr (mantissa >= 7) {
@@ -47,7 +40,8 @@ struct Float {
 
   static constexpr Bits value(std::uint32_t word, std::uint64_t tail) {
     std::uint64_t e = word >> 7 & 255;
-    if constexpr (exponent_bits > 8) e = e == 0 ? 0 : e == 255 ? exponent_mask : e + wide_base;
+    if constexpr (exponent_bits > 8)
+      e = e == 0 ? 0 : e == 255 ? exponent_mask : e + fp64_exponent_base;
     const std::uint64_t f = word & 127;
     std::uint64_t m;
     if constexpr (mantissa >= 7) {
@@ -154,26 +148,6 @@ bool join(const std::uint16_t* words, const std::uint16_t* subtails, const std::
 }
 
 }  // namespace
-
-ValueFacts find_facts(DType dtype, const std::byte* values, std::uint32_t count) {
-  ValueFacts facts;
-  visit_float(dtype, [&]<class Format>(Format) {
-    using Bits = typename Format::bits_type;
-    Bits all_and = static_cast<Bits>(~Bits{0});
-    Bits all_or = 0;
-    std::uint32_t zeros = 0;
-    bool fit = true;
-    for (std::uint32_t i = 0; i < count; ++i) {
-      const auto value = load<Bits>(values + i * sizeof(Bits));
-      all_and = static_cast<Bits>(all_and & value);
-      all_or = static_cast<Bits>(all_or | value);
-      zeros += value == 0;
-      fit &= Format::fits(value);
-    }
-    facts = {all_and, all_or, zeros, fit};
-  });
-  return facts;
-}
 
 void split_values(DType dtype, const std::byte* values, TileExtent extent, unsigned rest_bits,
                   std::uint16_t* words, std::uint16_t* subtails) {

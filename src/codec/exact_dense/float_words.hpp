@@ -39,6 +39,15 @@ namespace offramp::exact_dense {
   return 0;
 }
 
+/// fp64 exponent fields that words can name, besides 0 and the greatest, begin at this + 1.
+inline constexpr std::uint32_t fp64_exponent_base = 896;
+
+/// Whether a word can name the exponent of fp64 bits.
+[[nodiscard]] constexpr bool has_word(std::uint64_t bits) noexcept {
+  const auto field = static_cast<std::uint32_t>(bits >> 52) & 2047;
+  return field == 0 || field == 2047 || field - fp64_exponent_base - 1 < 254;
+}
+
 /// What one pass over a tile's values finds.
 struct ValueFacts {
   std::uint64_t all_and{~std::uint64_t{0}};
@@ -47,6 +56,7 @@ struct ValueFacts {
   bool exponents_fit{true};  ///< false for fp64 with an exponent that has no word
 };
 
+/// `dtype` must be a float.
 [[nodiscard]] ValueFacts find_facts(DType dtype, const std::byte* values, std::uint32_t count);
 
 /// Whether values of that dtype and extent already lie as words, rows of the pitch.

@@ -3,9 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
-#include <set>
-#include <tuple>
 #include <vector>
 
 namespace offramp::exact_dense {
@@ -49,12 +48,14 @@ TEST(DenseTables, DecodingUndoesEveryStep) {
         const std::uint32_t next = tables.states[(entry & 0xffff) + (state >> nb)];
         ASSERT_GE(next, state_count);
         ASSERT_LT(next, 2 * state_count);
-        const std::uint32_t back = tables.decode[k * state_count + next - state_count];
-        ASSERT_EQ(back & 31, nb);
-        ASSERT_EQ((back >> 16 << nb) + (state & ((1U << nb) - 1)), state);
-        ASSERT_EQ(back >> 8 & 15, escapes ? CodingTables::escape_distance : symbol / 4);
-        ASSERT_EQ(back >> 15 & 1, escapes ? 0 : symbol >> 1 & 1);
-        ASSERT_EQ(back >> 14 & 1, escapes ? 0 : symbol & 1);
+        const std::uint32_t back =
+            tables.decode[CodingTables::front_pad + k * state_count + next - state_count];
+        const std::uint32_t x = back >> 6;
+        ASSERT_EQ(10 - std::bit_width(x) + 1, static_cast<int>(nb));
+        ASSERT_EQ((x << nb) + (state & ((1U << nb) - 1)), state);
+        ASSERT_EQ(back & 15, escapes ? CodingTables::escape_distance : symbol / 4);
+        ASSERT_EQ(back >> 4 & 1, escapes ? 0 : symbol >> 1 & 1);
+        ASSERT_EQ(back >> 5 & 1, escapes ? 0 : symbol & 1);
       }
     }
   }
