@@ -241,6 +241,39 @@ TEST(Hostile, IndexFieldsAreCheckedBehindTheirChecksum) {
   }
 }
 
+// An index that keeps quiet about the last record would hide a tensor.
+TEST(Hostile, IndexThatLeavesARecordOutIsRefused) {
+  const auto sample = make_sample();
+  auto tokens = index_tokens(sample);
+  ASSERT_EQ(tokens[7].value, 6u);  // behind one chain of 5 bytes: the count of records
+  tokens[7].value = 5;
+  tokens.resize(tokens.size() - 15);  // "scalar"
+  const Bytes bytes = with_index(sample, tokens);
+  const auto reader = open_bytes(bytes).value();
+  EXPECT_FALSE(reader.complete());
+  EXPECT_EQ(reader.damage().what, "index: the records do not reach the index");
+  EXPECT_EQ(readable(reader), written(sample.parts));
+}
+
+TEST(Hostile, NothingStandsBehindTheFields) {
+  const auto sample = make_sample();
+  auto tokens = index_tokens(sample);
+  tokens.push_back({false, 0});
+  const Bytes longer = with_index(sample, tokens);
+  EXPECT_EQ(open_bytes(longer).value().damage().what, "index: bytes behind the last entry");
+
+  // A header with 64 zeros more than its padding, which keep the payload aligned.
+  const std::size_t record = sample.parts[3].end;
+  Bytes padded(sample.bytes.begin(), sample.bytes.begin() + static_cast<long>(sample.parts[4].end));
+  const auto header_size = load<std::uint32_t>(padded.data() + record + 24);
+  padded.insert(padded.begin() + static_cast<long>(record + header_size), 64, std::byte{});
+  store(padded.data() + record + 24, header_size + 64);
+  mend_header(padded, record);
+  const auto reader = open_bytes(padded).value();
+  EXPECT_EQ(reader.records_end(), record);
+  EXPECT_EQ(reader.damage().code, ErrorCode::bad_header);
+}
+
 // Names that share their fronts can be far larger than the index that lists them.
 TEST(Hostile, IndexThatUnfoldsToMuchIsRefused) {
   SampleArchive sample;
