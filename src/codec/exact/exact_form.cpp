@@ -69,6 +69,96 @@ bool unused_bits_are_zero(const std::uint8_t* packed, std::size_t n, std::uint8_
   return true;
 }
 
+struct Sections {
+  std::span<const std::byte> starts;
+  std::span<const std::byte> tier1;
+  std::array<std::span<const std::byte>, max_planes> plane;
+  BaseSet bases;
+};
+
+// Cuts a body up, and checks all padding.
+bool cut_sections(const Form& form, Extent extent, std::span<const std::byte> body,
+                  Sections& sections) {
+  const std::size_t n = extent.n;
+  if (body.size() != form_size(form, n, extent.width)) return false;
+  bool sound = true;
+  const auto take = [&](std::size_t size, std::size_t content) {
+    const auto section = body.first(size);
+    body = body.subspan(size);
+    sound = sound && is_zero(section.subspan(content));
+    return section;
+  };
+  const bool is_tiered = form.bases != Bases::none;
+  if (is_tiered) {
+    sections.starts = take(starts_size(n), 2 * pieces_of(n));
+    sections.tier1 = take(tier1_size(n), ceil_div(n, 4));
+  }
+  for (std::size_t p = 0; p < form.planes; ++p) {
+    const std::uint8_t mask = form.mask[p];
+    if (form.is_tiered(p)) continue;
+    sections.plane[p] = take(plane_size(n, mask), plane_content(n, mask));
+    sound = sound &&
+            (mask == 0xff || unused_bits_are_zero(bytes_of(sections.plane[p].data()), n, mask));
+  }
+  if (!sound || !is_tiered) return sound;
+  sections.bases.kind = form.bases;
+  return read_bases(load<std::uint16_t>(sections.starts.data()), body, extent.width,
+                    sections.bases);
+}
+
+// Restores all planes but the tiered one.
+bool load_planes(const Kernels& kernels, const Form& form, std::size_t n, const Sections& sections,
+                 const Workspace& work) {
+  for (std::size_t p = 0; p < form.planes; ++p) {
+    if (form.is_tiered(p)) continue;
+    const std::uint8_t mask = form.mask[p];
+    const std::uint8_t* section = bytes_of(sections.plane[p].data());
+    if (mask == 0xff) {
+      kernels.load_bytes(section, n, work.planes[p]);
+      continue;
+    }
+    kernels.load_bits(section, n, mask, form.constant[p], work.planes[p]);
+    // A bit that does not vary is never kept: a mask with one too many is found out here.
+    if (mask != 0 && kernels.range(work.planes[p], n).varying() != mask) return false;
+  }
+  return true;
+}
+
+bool has_used_bits_only(const Kernels& kernels, const Form& form, std::size_t n,
+                        const Workspace& work) {
+  const std::uint8_t used = form.used[form.tiered];
+  return used == 0xff || (kernels.range(work.planes[form.tiered], n).any & ~used) == 0;
+}
+
+// Whether each piece can be made into values on its own: no plane is in bits.
+bool in_pieces(const Form& form) {
+  if (form.used[form.tiered] != 0xff) return false;
+  for (std::size_t p = 0; p < form.planes; ++p) {
+    if (form.mask[p] != 0 && form.mask[p] != 0xff) return false;
+  }
+  return true;
+}
+
+// Piece by piece: the planes stay in the first-level cache, and the values are written while the
+// next piece is decoded. For bf16 15 to 30 % faster than plane by plane, out of cache.
+bool decode_pieces(const Kernels& kernels, DType dtype, const Form& form, std::size_t n,
+                   const Sections& sections, TierDecoder& tiers, std::byte* values,
+                   const Workspace& work) {
+  for (std::size_t p = 0; p < form.planes; ++p) {
+    if (form.mask[p] == 0) std::memset(work.planes[p], form.constant[p], piece_values);
+  }
+  for (std::size_t first = 0; first < n; first += piece_values) {
+    const std::size_t size = std::min(piece_values, n - first);
+    if (!tiers.decode_piece(first, work.planes[form.tiered])) return false;
+    for (std::size_t p = 0; p < form.planes; ++p) {
+      if (form.mask[p] != 0xff) continue;
+      kernels.load_bytes(bytes_of(sections.plane[p].data()) + first, size, work.planes[p]);
+    }
+    kernels.join(dtype, form.zigzag, work.planes, size, values + first * size_of(dtype));
+  }
+  return true;
+}
+
 }  // namespace
 
 bool is_zero(std::span<const std::byte> bytes) noexcept {
@@ -108,50 +198,30 @@ std::size_t encode_form(const Kernels& kernels, const Form& form, const BaseSet&
   return heap_size;
 }
 
-bool decode_form(const Kernels& kernels, const Form& form, Extent extent,
+bool decode_form(const Kernels& kernels, DType dtype, const Form& form, Extent extent,
                  std::span<const std::byte> body, std::span<const std::byte> heap,
-                 const Workspace& work) {
-  const std::size_t n = extent.n;
-  if (body.size() != form_size(form, n, extent.width)) return false;
-  const auto take = [&body](std::size_t size) {
-    const auto section = body.first(size);
-    body = body.subspan(size);
-    return section;
-  };
+                 std::byte* values, const Workspace& work) {
+  Sections sections;
+  if (!cut_sections(form, extent, body, sections)) return false;
   if (form.bases == Bases::none) {
     if (!heap.empty()) return false;
-  } else {
-    const auto starts = take(starts_size(n));
-    const auto tier1 = take(tier1_size(n));
-    if (!is_zero(starts.subspan(2 * pieces_of(n)))) return false;
-    if (!is_zero(tier1.subspan(ceil_div(n, 4)))) return false;
-    BaseSet bases{.kind = form.bases};
-    const auto section = body.last(bases_size(form.bases, extent.width));
-    if (!read_bases(load<std::uint16_t>(starts.data()), section, extent.width, bases)) {
-      return false;
-    }
-    if (!decode_tiers(kernels, n, make_cycle(bases, extent.width), bytes_of(starts.data()),
-                      bytes_of(tier1.data()), {bytes_of(heap.data()), heap.size()},
-                      work.planes[form.tiered], work)) {
-      return false;
-    }
-    const auto used = form.used[form.tiered];
-    if (used != 0xff && (kernels.range(work.planes[form.tiered], n).any & ~used) != 0) return false;
+    if (!load_planes(kernels, form, extent.n, sections, work)) return false;
+    kernels.join(dtype, form.zigzag, work.planes, extent.n, values);
+    return true;
   }
-  for (std::size_t p = 0; p < form.planes; ++p) {
-    if (form.is_tiered(p)) continue;
-    const std::uint8_t mask = form.mask[p];
-    const auto section = take(plane_size(n, mask));
-    if (!is_zero(section.subspan(plane_content(n, mask)))) return false;
-    if (mask == 0xff) {
-      kernels.load_bytes(bytes_of(section.data()), n, work.planes[p]);
-      continue;
-    }
-    if (!unused_bits_are_zero(bytes_of(section.data()), n, mask)) return false;
-    kernels.load_bits(bytes_of(section.data()), n, mask, form.constant[p], work.planes[p]);
-    // A bit that does not vary is never kept: a mask with one too many is found out here.
-    if (mask != 0 && kernels.range(work.planes[p], n).varying() != mask) return false;
+  const BaseCycle bases = make_cycle(sections.bases, extent.width);
+  TierDecoder tiers(kernels, extent.n, bases, bytes_of(sections.starts.data()),
+                    bytes_of(sections.tier1.data()), {bytes_of(heap.data()), heap.size()}, work);
+  if (in_pieces(form)) {
+    if (!decode_pieces(kernels, dtype, form, extent.n, sections, tiers, values, work)) return false;
+    return tiers.is_finished();
   }
+  for (std::size_t first = 0; first < extent.n; first += piece_values) {
+    if (!tiers.decode_piece(first, work.planes[form.tiered] + first)) return false;
+  }
+  if (!tiers.is_finished() || !has_used_bits_only(kernels, form, extent.n, work)) return false;
+  if (!load_planes(kernels, form, extent.n, sections, work)) return false;
+  kernels.join(dtype, form.zigzag, work.planes, extent.n, values);
   return true;
 }
 

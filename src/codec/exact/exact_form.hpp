@@ -23,10 +23,11 @@ struct Extent {
 std::size_t encode_form(const Kernels& kernels, const Form& form, const BaseSet& bases,
                         Extent extent, std::byte* body, std::byte* heap, const Workspace& work);
 
-/// Restores the planes to `work`. The spans are untrusted; `form` must be sound.
-bool decode_form(const Kernels& kernels, const Form& form, Extent extent,
+/// Restores the values that the planes make. The spans are untrusted; `form` must be sound. Where
+/// false is returned, some values may have been written.
+bool decode_form(const Kernels& kernels, DType dtype, const Form& form, Extent extent,
                  std::span<const std::byte> body, std::span<const std::byte> heap,
-                 const Workspace& work);
+                 std::byte* values, const Workspace& work);
 
 /// Writes `form_header_size` bytes.
 void write_form_header(const Form& form, std::byte* to) noexcept;

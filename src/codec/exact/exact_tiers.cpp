@@ -106,35 +106,32 @@ std::size_t encode_tiers(const Kernels& kernels, const std::uint8_t* plane, std:
   return at;
 }
 
-bool decode_tiers(const Kernels& kernels, std::size_t n, const BaseCycle& bases,
-                  const std::uint8_t* starts, const std::uint8_t* tier1,
-                  std::span<const std::uint8_t> heap, std::uint8_t* plane, const Workspace& work) {
-  if (n % 4 != 0 && tier1[n / 4] >> (2 * (n % 4)) != 0) return false;
-  std::size_t at = 0;
-  for (std::size_t first = 0; first < n; first += piece_values) {
-    if (first > 0 && load<std::uint16_t>(starts + first / piece_values * 2) != at / 4) {
-      return false;
-    }
-    const std::size_t end = std::min(first + piece_values, n);
-    const std::size_t escapes = kernels.count_escapes(tier1 + first / 4, ceil_div(end - first, 4));
-    std::size_t used = 0;
-    if (!decode_piece_heap(kernels, escapes, heap.subspan(at), used, work)) return false;
-    at += used;
+bool TierDecoder::decode_piece(std::size_t first, std::uint8_t* piece) {
+  const std::size_t end = std::min(first + piece_values, n_);
+  if (end % 4 != 0 && tier1_[end / 4] >> (2 * (end % 4)) != 0) return false;
+  if (first > 0 && load<std::uint16_t>(starts_ + first / piece_values * 2) != at_ / 4) return false;
+  const std::size_t escapes = kernels_.count_escapes(tier1_ + first / 4, ceil_div(end - first, 4));
+  std::size_t used = 0;
+  if (!decode_piece_heap(kernels_, escapes, heap_.subspan(at_), used, work_)) return false;
+  at_ += used;
 
-    const std::uint8_t* next = work.stream[0];
-    std::size_t k = first;
-    for (; k + block_values <= end; k += block_values) {
-      const auto phase = static_cast<std::uint32_t>(k % bases.width);
-      next += kernels.decode_block(tier1 + k / 4, bases, phase, next, plane + k);
-    }
-    if (k < end) {
-      const std::size_t tail = end - k;
-      std::memcpy(work.codes, tier1 + k / 4, ceil_div(tail, 4));
-      kernels.decode_tier(1, work.codes, tail, next, work.stream[1]);
-      mirror(bases, k, work.stream[1], tail, plane + k);
-    }
+  const std::uint8_t* next = work_.stream[0];
+  std::size_t k = first;
+  for (; k + block_values <= end; k += block_values, piece += block_values) {
+    const auto phase = static_cast<std::uint32_t>(k % bases_.width);
+    next += kernels_.decode_block(tier1_ + k / 4, bases_, phase, next, piece);
   }
-  return padded(at) == heap.size() && all_zero(heap.subspan(at));
+  if (k < end) {
+    const std::size_t tail = end - k;
+    std::memcpy(work_.codes, tier1_ + k / 4, ceil_div(tail, 4));
+    kernels_.decode_tier(1, work_.codes, tail, next, work_.stream[1]);
+    mirror(bases_, k, work_.stream[1], tail, piece);
+  }
+  return true;
+}
+
+bool TierDecoder::is_finished() const noexcept {
+  return padded(at_) == heap_.size() && all_zero(heap_.subspan(at_));
 }
 
 }  // namespace offramp::exact

@@ -17,10 +17,37 @@ std::size_t encode_tiers(const Kernels& kernels, const std::uint8_t* plane, std:
                          const BaseCycle& bases, std::uint16_t* starts, std::uint8_t* tier1,
                          std::uint8_t* heap, const Workspace& work);
 
-/// Restores it to a scratch plane. `tier1` has ceil(n / 4) bytes; `starts` and `heap` are
-/// untrusted, and false is returned where they do not fit what the codes say.
-bool decode_tiers(const Kernels& kernels, std::size_t n, const BaseCycle& bases,
-                  const std::uint8_t* starts, const std::uint8_t* tier1,
-                  std::span<const std::uint8_t> heap, std::uint8_t* plane, const Workspace& work);
+/// Restores such a plane piece by piece. `tier1` has ceil(n / 4) bytes; `starts` and `heap` are
+/// untrusted. Holds all of them by reference.
+class TierDecoder {
+ public:
+  TierDecoder(const Kernels& kernels, std::size_t n, const BaseCycle& bases,
+              const std::uint8_t* starts, const std::uint8_t* tier1,
+              std::span<const std::uint8_t> heap, const Workspace& work) noexcept
+      : kernels_(kernels),
+        n_(n),
+        bases_(bases),
+        starts_(starts),
+        tier1_(tier1),
+        heap_(heap),
+        work_(work) {}
+
+  /// Restores the piece that begins with value `first`, the next one, to scratch `piece`. False
+  /// where starts and heap do not fit what the codes say.
+  bool decode_piece(std::size_t first, std::uint8_t* piece);
+
+  /// Whether the heap was used up, and nothing but its padding is left.
+  [[nodiscard]] bool is_finished() const noexcept;
+
+ private:
+  const Kernels& kernels_;
+  std::size_t n_;
+  const BaseCycle& bases_;
+  const std::uint8_t* starts_;
+  const std::uint8_t* tier1_;
+  std::span<const std::uint8_t> heap_;
+  const Workspace& work_;
+  std::size_t at_{};  // in the heap
+};
 
 }  // namespace offramp::exact

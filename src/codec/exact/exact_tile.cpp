@@ -221,9 +221,8 @@ bool decode_planes(const Job& job, Extent extent, bool by_channel, std::span<con
   const auto form = read_form_header(job.view, body.first(header));
   if (!form) return false;
   if (!by_channel && (form->bases == Bases::byte || form->bases == Bases::nibble)) return false;
-  if (!decode_form(job.kernels, *form, extent, body.subspan(header), heap, job.work)) return false;
-  job.kernels.join(job.dtype, form->zigzag, job.work.planes, extent.n, values);
-  return true;
+  return decode_form(job.kernels, job.dtype, *form, extent, body.subspan(header), heap, values,
+                     job.work);
 }
 
 bool decode_sparse(const Job& job, TileExtent extent, std::span<const std::byte> body,
@@ -242,9 +241,7 @@ bool decode_tiered(const Job& job, Bases bases, Extent extent, std::span<const s
                    std::span<const std::byte> heap, std::byte* values) {
   if (!job.view.is_float) return false;
   const Form form = tiered_form(job.view, bases);
-  if (!decode_form(job.kernels, form, extent, body, heap, job.work)) return false;
-  job.kernels.join(job.dtype, false, job.work.planes, extent.n, values);
-  return true;
+  return decode_form(job.kernels, job.dtype, form, extent, body, heap, values, job.work);
 }
 
 }  // namespace
