@@ -12,10 +12,11 @@ usage: ./run bench [--keep] [--no-peers] [NAME...] [-- FILE.safetensors ...]
   ratio    size of whole files, packed, against zstd, lz4, blosc2, ZipNN, pcodec
   speed    one core against ZipNN on one thread; two threads against one
   pack     4 GiB through `offramp pack`, against its slowest step alone; memory
+  micro    one tile on one core, by instruction set
 
 All of them where no NAME is given, on the files of data/ where none is named. Results go to
-out/bench, with --keep to bench/baseline and into README.md. The peers come from PyPI into build/bench-venv (ZipNN brings
-PyTorch, some GB); --no-peers leaves out those that are not there.
+out/bench, with --keep to bench/baseline and into README.md. The peers come from PyPI into
+build/bench-venv (ZipNN brings PyTorch, some GB); --no-peers leaves out those that are not there.
 END
 }
 
@@ -34,7 +35,7 @@ while [[ $# -gt 0 ]]; do
       usage
       exit 0
       ;;
-    ratio | speed | pack) names+=("$1") ;;
+    ratio | speed | pack | micro) names+=("$1") ;;
     *)
       usage >&2
       exit 2
@@ -42,14 +43,14 @@ while [[ $# -gt 0 ]]; do
   esac
   shift
 done
-[[ ${#names[@]} -gt 0 ]] || names=(ratio speed pack)
+[[ ${#names[@]} -gt 0 ]] || names=(ratio speed pack micro)
 
 say "Building offramp and its benchmarks ..."
 configure build -DCMAKE_BUILD_TYPE=Release -DOFFRAMP_ENABLE_BENCH=ON
-build build bin/offramp bin/codec_speed bin/pack_stages
+build build bin/offramp bench/all
 
 python=python3
-if [[ $peers == 1 && "${names[*]}" != pack ]]; then
+if [[ $peers == 1 && " ${names[*]} " =~ " "(ratio|speed)" " ]]; then
   python=build/bench-venv/bin/python
   if ! cmp -s bench/requirements.txt build/bench-venv/requirements.txt; then
     say "Installing the peers from PyPI ..."
