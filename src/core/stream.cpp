@@ -24,6 +24,11 @@ Stream& Stream::operator=(Stream&& other) noexcept {
   return *this;
 }
 
+StreamRef Stream::ref() const {
+  OFFRAMP_EXPECTS(native_, "the stream was moved from");
+  return {*driver_, native_};
+}
+
 Stream::~Stream() {
   if (native_) driver_->destroy_stream(native_);
 }

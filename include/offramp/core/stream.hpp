@@ -75,7 +75,7 @@ class Stream {
   ~Stream();
 
   /// @throws LogicError for a stream that was moved from.
-  [[nodiscard]] StreamRef ref() const { return {*driver_, native_}; }
+  [[nodiscard]] StreamRef ref() const;
   operator StreamRef() const { return ref(); }  // NOLINT: a reference to its owner
 
  private:
