@@ -3,6 +3,7 @@
 
 #include "core/bytes.hpp"
 #include "core/hash.hpp"
+#include "golden/golden_codecs.hpp"
 #include "unit/container/sample_archive.hpp"
 
 #include <offramp/codec/codec.hpp>
@@ -115,6 +116,10 @@ std::vector<GoldenCase> golden_cases() {
   cases.push_back({"name_not_utf8.ofr", bad_name});
   cases.push_back({"huge_extent.ofr", lying(sample, matrix, 76, std::uint64_t{1} << 63)});
   cases.push_back({"wrong_raw_size.ofr", lying(sample, matrix, 48, std::uint64_t{1} << 62)});
+  for (const std::string codec : {"exact", "exact-dense"}) {
+    cases.push_back({codec + ".ofr", codec_archive(codec)});
+    cases.push_back({codec + "_undecodable.ofr", undecodable_archive(codec)});
+  }
   return cases;
 }
 
@@ -132,6 +137,7 @@ std::string golden_verdict(const Result<ArchiveReader>& reader) {
     add(name_of(metadata.error().code));
   }
   Workers workers(1);
+  std::string_view undecodable;
   for (const ArchiveTensor& tensor : reader->tensors()) {
     add(tensor.name);
     add(name_of(tensor.desc.dtype));
@@ -150,7 +156,8 @@ std::string golden_verdict(const Result<ArchiveReader>& reader) {
       Bytes scratch(codec->decode_scratch_size(desc, workers.size()));
       const auto decoded = codec->decode(payload, desc, 0, raw, scratch, workers);
       if (!decoded) {
-        add(name_of(decoded.error().code));
+        undecodable = name_of(decoded.error().code);
+        add(undecodable);
         continue;
       }
       content.insert(content.end(), raw.begin(), raw.end());
@@ -158,6 +165,7 @@ std::string golden_verdict(const Result<ArchiveReader>& reader) {
   }
   const std::uint64_t hash = xxh3_64(content);
   const auto report = verify_archive(*reader);
+  if (!undecodable.empty()) return fmt::format("undecodable {} {:016x}", undecodable, hash);
   if (report.sound()) return fmt::format("sound {:016x}", hash);
   return fmt::format("damaged {} {:016x}", name_of(report.errors.front().code), hash);
 }
