@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <csignal>
+#include <system_error>
 
 namespace offramp::cli {
 namespace {
@@ -31,7 +32,11 @@ void on_signal(int number) {
 
 SignalStop::SignalStop() {
   if (pipe2(wake_pipe.data(), O_CLOEXEC) != 0) return;
-  thread_ = std::thread([this] { watch(); });
+  try {
+    thread_ = std::thread([this] { watch(); });
+  } catch (const std::system_error&) {
+    return;  // without it, signals end the program as they do any other
+  }
   for (const int number : signals) {
     struct sigaction action {};
     action.sa_handler = on_signal;

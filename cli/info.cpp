@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "command.hpp"
+#include "output.hpp"
 #include "text.hpp"
 
 #include <offramp/codec/codec.hpp>
@@ -74,7 +75,7 @@ int info(const std::string& path, const Context& context) {
                          {"tensors", tensors}};
   if (!reader.complete()) {
     machine["damage"] = reader.damage().message();
-    fmt::print(stderr, "offramp: {}\n", reader.damage().message());
+    say(fmt::format("offramp: {}\n", reader.damage().message()));
   }
   context.print(machine, human);
   return reader.complete() ? done : bad_data;

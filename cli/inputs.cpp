@@ -4,14 +4,30 @@
 #include <offramp/core/file.hpp>
 #include <offramp/device/device_table.hpp>
 #include <offramp/engine/archive_source.hpp>
+#include <offramp/engine/pipeline.hpp>
 
 #include <fmt/format.h>
 
 #include <charconv>
 #include <cmath>
+#include <filesystem>
+#include <system_error>
 #include <vector>
 
 namespace offramp::cli {
+namespace {
+
+// Whether writing to both paths would write one file, be it there yet or not.
+bool one_target(const std::string& a, const std::string& b) {
+  if (same_file(a, b)) return true;
+  std::error_code failed;
+  const auto full_a = std::filesystem::weakly_canonical(std::filesystem::absolute(a), failed);
+  if (failed) return false;
+  const auto full_b = std::filesystem::weakly_canonical(std::filesystem::absolute(b), failed);
+  return !failed && full_a == full_b;
+}
+
+}  // namespace
 
 std::unique_ptr<TensorSource> open_tensors(const std::string& path, const SourceOptions& options,
                                            Workers& workers) {
@@ -78,6 +94,21 @@ void JobOptions::add_to(CLI::App& command, bool packs) {
   command.add_option("--metrics", metrics_path, "Write the counters as Prometheus text");
 }
 
+void JobOptions::check(const std::string& in, const std::string& out) const {
+  const auto refuse = [](const std::string& path, const std::string& other) {
+    if (path.empty() || other.empty() || !one_target(path, other)) return;
+    throw DataError({.code = ErrorCode::mismatch,
+                     .what = "would be overwritten by the trace or the metrics",
+                     .path = other,
+                     .remedy = "choose another path for --trace or --metrics"});
+  };
+  for (const std::string& path : {trace_path, metrics_path}) {
+    refuse(path, in);
+    refuse(path, out);
+  }
+  refuse(trace_path, metrics_path);
+}
+
 JobSettings JobOptions::settings(const Context& context, Progress& progress) const {
   // Today every device codes on the host; the name is checked so that a wrong one is not ignored.
   (void)find_device(device).value();
@@ -85,6 +116,11 @@ JobSettings JobOptions::settings(const Context& context, Progress& progress) con
   settings.threads = threads;
   settings.host_slots = slots;
   settings.chunk_size = parse_size(chunk);
+  // What unpack refuses by default is not to be written.
+  if (settings.chunk_size < Pipeline::part_alignment ||
+      settings.chunk_size > settings.max_part_size) {
+    throw CLI::ValidationError(fmt::format("--chunk {} is not in range 64 to 1G", chunk));
+  }
   settings.cancel = context.stop;
   settings.on_progress = [&progress](const JobProgress& now) { progress.update(now.bytes_done); };
   if (!trace_path.empty()) settings.trace = std::make_shared<Trace>();

@@ -39,6 +39,10 @@ struct JobOptions {
   /// `packs`: the command chooses the chunk size; others follow the archive's.
   void add_to(CLI::App& command, bool packs);
 
+  /// Refuses a trace or metrics file that is the job's input or output, where it would be lost.
+  /// @throws DataError (mismatch).
+  void check(const std::string& in, const std::string& out) const;
+
   /// The settings, with cancel and progress bound. @throws DataError for a device that is not
   /// there.
   [[nodiscard]] JobSettings settings(const Context& context, Progress& progress) const;

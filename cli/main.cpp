@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cancel.hpp"
 #include "command.hpp"
+#include "output.hpp"
 
 #include <offramp/core/error.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <csignal>
-#include <cstdio>
+#include <exception>
 #include <new>
+#include <string_view>
 
 namespace offramp::cli {
 namespace {
@@ -31,17 +34,23 @@ std::string to_text(const json& value) {
   return value.dump(2, ' ', false, json::error_handler_t::replace);
 }
 
-int fail(const Context& context, const Error& error, int code) {
-  fmt::print(stderr, "offramp: {}\n", error.message());
-  if (context.json) {
+void print_json(const Error& error) noexcept {
+  try {
     const json report{{"ok", false},
                       {"error",
                        {{"code", name_of(error.code)},
                         {"what", error.what},
                         {"path", error.path},
                         {"remedy", error.remedy}}}};
-    fmt::print("{}\n", to_text(report));
+    put_out(to_text(report) + "\n");
+  } catch (const std::exception& failed) {
+    say(fmt::format("offramp: {}\n", failed.what()));  // the exit code is that of `error`
   }
+}
+
+int fail(const Context& context, const Error& error, int code) {
+  say(fmt::format("offramp: {}\n", error.message()));
+  if (context.json) print_json(error);
   return code;
 }
 
@@ -87,14 +96,16 @@ void Context::add_common_options(CLI::App& command) {
 
 void Context::print(const nlohmann::json& machine, const std::string& human) const {
   if (json) {
-    fmt::print("{}\n", to_text(machine));
+    put_out(to_text(machine) + "\n");
   } else if (!quiet) {
-    fmt::print("{}", human);
+    put_out(human);
   }
-  if (std::fflush(stdout) != 0) throw IoError("write the result to standard output", "", errno);
 }
 
 int main(int argc, char** argv) {
+  hold_standard_streams();
+  // A reader that goes away is an error to report, not a reason to die.
+  std::signal(SIGPIPE, SIG_IGN);
   CLI::App app{"offramp: packs tensors small and exact, checks them, and brings them back"};
   app.name("offramp");
   app.footer(footer);
@@ -113,10 +124,12 @@ int main(int argc, char** argv) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
     app.exit(error);
+    // The options were not taken in, so whether JSON is wanted is read off the words.
+    if (std::find(argv + 1, argv + argc, std::string_view("--json")) != argv + argc) {
+      print_json({.code = ErrorCode::logic, .what = error.what(), .path = {}, .remedy = {}});
+    }
     return usage;
   }
-  // A reader that goes away is an error to report, not a reason to die.
-  std::signal(SIGPIPE, SIG_IGN);
   const SignalStop signals;
   context.stop = signals.token();
   return run(context, signals);

@@ -49,6 +49,7 @@ int pack(const Options& options, const Context& context) {
                      .path = options.out,
                      .remedy = "choose another output"});
   }
+  options.job.check(options.in, options.out);
   const Codec codec = Codec::from_name(options.codec).value();
   Workers workers(options.job.threads);
   const auto source = open_tensors(options.in, source_options(options), workers);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "progress.hpp"
 
+#include "output.hpp"
 #include "text.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 
 namespace offramp::cli {
 
@@ -20,7 +20,7 @@ Progress::Progress(std::string label, std::uint64_t total, Style style)
     : label_(std::move(label)), total_(total), style_(style), start_(Clock::now()) {}
 
 Progress::~Progress() {
-  if (open_) std::fputc('\n', stderr);
+  if (open_) say("\n");
 }
 
 void Progress::update(std::uint64_t done) {
@@ -51,16 +51,14 @@ void Progress::draw(std::uint64_t done, bool last) {
       fmt::format("{:3.0f} %  {} of {}  {}  {}", 100 * part, human_size(done), human_size(total_),
                   human_rate(done, seconds), rest);
   if (style_ == Style::lines) {
-    fmt::print(stderr, "{}: {}\n", label_, figures);
+    say(fmt::format("{}: {}\n", label_, figures));
     return;
   }
   constexpr std::size_t width = 24;
   const auto filled = static_cast<std::size_t>(part * width);
-  fmt::print(stderr, "\r{} [{:#<{}}{:.<{}}] {}\033[K", label_, "", filled, "", width - filled,
-             figures);
+  say(fmt::format("\r{} [{:#<{}}{:.<{}}] {}\033[K{}", label_, "", filled, "", width - filled,
+                  figures, last ? "\n" : ""));
   open_ = !last;
-  if (last) std::fputc('\n', stderr);
-  std::fflush(stderr);
 }
 
 }  // namespace offramp::cli

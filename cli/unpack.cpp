@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "command.hpp"
 #include "inputs.hpp"
+#include "output.hpp"
 #include "text.hpp"
 
 #include <offramp/container/archive_reader.hpp>
@@ -83,15 +84,24 @@ std::uint64_t unpack_selection(ArchiveReader& reader, TensorSink& sink, const Op
   const std::size_t elem_size = size_of(wanted[0].desc.dtype);
   const std::uint64_t channels =
       elems ? elems / std::max<std::uint64_t>(1, rows.last - rows.first) : 0;
-  const std::uint64_t piece = std::max<std::uint64_t>(1, (8u << 20) / elem_size);
-  std::vector<std::byte> buffer(std::min(elems, piece) * elem_size);
-  for (std::uint64_t at = 0; at < elems; at += piece) {
+  const std::uint64_t most = std::max<std::uint64_t>(1, settings.max_part_size / elem_size);
+  std::vector<std::byte> buffer;
+  for (std::uint64_t at = 0, count = 0; at < elems; at += count) {
     if (settings.cancel.stop_requested()) {
       throw DataError(
           {.code = ErrorCode::cancelled, .what = "cancelled", .path = options.out, .remedy = {}});
     }
-    const std::span out(buffer.data(), std::min(piece, elems - at) * elem_size);
+    // Up to the end of a part, so that each is read and checked once, however large parts are.
     const ElemRange range{.tensor = tensor->name, .first_elem = rows.first * channels + at};
+    const auto part = std::ranges::partition_point(tensor->parts, [&](const ArchivePart& before) {
+      return before.first_elem + before.elems() <= range.first_elem;
+    });
+    count = std::min(elems - at, most);
+    if (part != tensor->parts.end()) {
+      count = std::min(count, part->first_elem + part->elems() - range.first_elem);
+    }
+    buffer.resize(std::max(buffer.size(), count * elem_size));
+    const auto out = std::span(buffer).first(count * elem_size);
     read_elems(reader, range, out, workers).value();
     sink.write(0, at, out);
   }
@@ -106,6 +116,7 @@ int unpack(const Options& options, const Context& context) {
                      .path = options.out,
                      .remedy = "choose another output"});
   }
+  options.job.check(options.in, options.out);
   if (!options.rows.empty() && options.tensor.empty()) {
     throw CLI::ValidationError("--rows needs --tensor NAME");
   }
@@ -145,8 +156,8 @@ int unpack(const Options& options, const Context& context) {
   if (!counters.is_null()) machine["counters"] = counters;
   if (!skipped.empty()) machine["skipped"] = skipped;
   for (const std::string& name : skipped) {
-    fmt::print(stderr, "offramp: {}: left out '{}', which misses a part\n", options.in,
-               printable(name));
+    say(fmt::format("offramp: {}: left out '{}', which misses a part\n", options.in,
+                    printable(name)));
   }
   context.print(machine, fmt::format("{}: {} tensors, {}, {:.2f} s, {}\n", options.out, tensors,
                                      human_size(raw_size), seconds, human_rate(raw_size, seconds)));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "command.hpp"
 #include "inputs.hpp"
+#include "output.hpp"
 #include "text.hpp"
 
 #include <offramp/container/archive_reader.hpp>
@@ -30,7 +31,7 @@ int report_faults(const ArchiveReader& reader, const Error& first, const Context
   if (faults.empty()) faults.push_back(first);
   auto list = nlohmann::json::array();
   for (const Error& fault : faults) {
-    fmt::print(stderr, "offramp: {}\n", fault.message());
+    say(fmt::format("offramp: {}\n", fault.message()));
     list.push_back(to_json(fault));
   }
   context.print({{"ok", false}, {"command", "verify"}, {"input", reader.name()}, {"faults", list}},
@@ -40,6 +41,7 @@ int report_faults(const ArchiveReader& reader, const Error& first, const Context
 }
 
 int verify(const Options& options, const Context& context) {
+  options.job.check(options.in, {});
   ArchiveReader reader = ArchiveReader::open(options.in).value();
   if (!reader.complete()) return report_faults(reader, reader.damage(), context);
   std::uint64_t raw_size = 0;

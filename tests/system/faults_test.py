@@ -31,6 +31,11 @@ class BadInput(CommandTest):
                  "--format", "raw", says="3,x")
         self.bad(1, "pack", self.sample(), self.dir / "a.ofr", "--codec", "zip",
                  says=["zip", "exact-dense"])
+        for chunk in ("63", "2G", "0", "-1", "1e30"):
+            self.bad(2, "pack", self.sample(), self.dir / "a.ofr", "--chunk", chunk, says=chunk)
+        for words in (["pack"], ["pack", "a", "b", "--nope"], []):
+            ran = self.bad(2, *words, "--json")
+            self.assertFalse(json.loads(ran.stdout)["ok"])
         self.assertEqual(self.files(), ["in.safetensors"])
 
     def test_files_that_are_not_what_they_say(self):
@@ -161,6 +166,44 @@ class Machine(CommandTest):
 
         self.bad(3, "pack", source, self.dir / "a.ofr", says="a.ofr", preexec_fn=limit)
         self.assertEqual(self.files(), ["in.safetensors"])
+
+    def test_standard_streams_that_are_closed_or_full(self):
+        """Messages that reach nobody change nothing, and never end up in the files."""
+        source = self.sample()
+
+        def run(redirections, *args):
+            words = [OFFRAMP, *map(str, args)]
+            return subprocess.run(["sh", "-c", f'"$@" {redirections}', "sh", *words],
+                                  capture_output=True, timeout=300).returncode
+
+        for number, redirections in enumerate(["2>&-", "2>/dev/full", "<&- 2>&-"]):
+            out = self.dir / f"{number}.ofr"
+            self.assertEqual(run(redirections, "pack", source, out), 0, redirections)
+            self.good("verify", out, "-q")
+            self.assertEqual(run(redirections, "verify", self.dir / "none.ofr", "--json"), 3)
+        for number, redirections in enumerate([">&-", ">/dev/full", "<&- >&- 2>&-"]):
+            out = self.dir / f"full{number}.ofr"
+            # What was asked for is there; only its report is not, which the exit code tells.
+            self.assertEqual(run(redirections, "pack", source, out), 3, redirections)
+            self.good("verify", out, "-q")
+
+    def test_a_trace_that_would_destroy_input_or_output(self):
+        source = self.sample()
+        self.good("pack", source, self.dir / "a.ofr")
+        before = source.read_bytes()
+        new = self.dir / "new.ofr"
+        for option in ("--trace", "--metrics"):
+            for path in (source, new, self.dir / "." / "new.ofr"):
+                self.bad(1, "pack", source, new, option, path, says="would be overwritten")
+            self.bad(1, "verify", self.dir / "a.ofr", option, self.dir / "a.ofr",
+                     says="would be overwritten")
+        self.bad(1, "unpack", self.dir / "a.ofr", self.dir / "b.safetensors", "--trace",
+                 self.dir / "t", "--metrics", self.dir / "t", says="would be overwritten")
+        self.bad(1, "pack", "in.safetensors", "new.ofr", "--trace", "./new.ofr", cwd=self.dir,
+                 says="would be overwritten")
+        self.assertEqual(source.read_bytes(), before)
+        self.good("verify", self.dir / "a.ofr", "-q")
+        self.assertEqual(self.files(), ["a.ofr", "in.safetensors"])
 
     def test_without_permission(self):
         source = self.sample()
