@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 namespace offramp {
 namespace {
@@ -16,6 +18,9 @@ Error duplicate(std::string_view name, std::uint64_t elem) {
                .path = {},
                .remedy = "give each tensor one name"};
 }
+
+// What a part costs in a tree of ends, with its node.
+constexpr std::uint64_t end_memory = 64;
 
 std::uint64_t end_of(const ArchivePart& part) noexcept { return part.first_elem + part.elems(); }
 
@@ -47,7 +52,17 @@ const ArchiveTensor* Catalog::find(std::string_view name) const noexcept {
   return at == numbers_.end() ? nullptr : &tensors_[at->second];
 }
 
-Result<void> Catalog::check(const PartRecord& part) const {
+// Parts that come in order need no tree; the first that does not makes it, and `add` keeps it.
+Catalog::Ends& Catalog::ends_of(std::size_t tensor) {
+  if (const auto known = ends_.find(tensor); known != ends_.end()) return known->second;
+  Ends ends;
+  for (const ArchivePart& part : tensors_[tensor].parts)
+    ends.emplace(part.first_elem, end_of(part));
+  memory_ += end_memory * ends.size();
+  return ends_.emplace(tensor, std::move(ends)).first->second;
+}
+
+Result<void> Catalog::check(const PartRecord& part) {
   const ArchiveTensor* tensor = find(part.name);
   if (!tensor) return {};
   if (tensor->desc != part.tensor) {
@@ -60,12 +75,15 @@ Result<void> Catalog::check(const PartRecord& part) const {
                  .remedy = "give each tensor a name of its own"};
   }
   if (part.part.elems() == 0) return duplicate(part.name, 0);
-  const bool sorted = !unsorted_[static_cast<std::size_t>(tensor - tensors_.data())];
-  if (sorted && end_of(tensor->parts.back()) <= part.first_elem) return {};
-  for (const ArchivePart& other : tensor->parts) {
-    if (part.first_elem < end_of(other) && other.first_elem < part.first_elem + part.part.elems()) {
-      return duplicate(part.name, std::max(part.first_elem, other.first_elem));
-    }
+  const auto index = static_cast<std::size_t>(tensor - tensors_.data());
+  if (!unsorted_[index] && end_of(tensor->parts.back()) <= part.first_elem) return {};
+  const Ends& ends = ends_of(index);
+  const auto next = ends.lower_bound(part.first_elem);
+  if (next != ends.begin() && std::prev(next)->second > part.first_elem) {
+    return duplicate(part.name, part.first_elem);
+  }
+  if (next != ends.end() && next->first - part.first_elem < part.part.elems()) {
+    return duplicate(part.name, next->first);
   }
   return {};
 }
@@ -98,6 +116,7 @@ Result<void> Catalog::add(const PartRecord& part, std::uint64_t raw_size,
     index = known->second;
   }
   ArchiveTensor& tensor = tensors_[index];
+  const auto ends = ends_.empty() ? ends_.end() : ends_.find(index);
   if (!is_new) {
     if (tensor.desc != part.tensor) return check(part);  // says how they differ
     if (part.part.elems() == 0) return duplicate(part.name, 0);
@@ -110,6 +129,10 @@ Result<void> Catalog::add(const PartRecord& part, std::uint64_t raw_size,
                           .record_offset = place.offset,
                           .header_size = place.header_size,
                           .chain = number->second});
+  if (ends != ends_.end()) {
+    memory_ += end_memory;
+    ends->second.emplace(part.first_elem, end_of(tensor.parts.back()));
+  }
   return {};
 }
 

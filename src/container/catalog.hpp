@@ -35,7 +35,7 @@ class Catalog {
 
   /// Whether the part, sound on its own (`check_part`), goes with those before: mismatch (another
   /// dtype or shape under the name), duplicate (it overlaps).
-  [[nodiscard]] Result<void> check(const PartRecord& part) const;
+  [[nodiscard]] Result<void> check(const PartRecord& part);
 
   /// Adds a part, sound on its own, without looking for overlaps: mismatch, limit_exceeded.
   Result<void> add(const PartRecord& part, std::uint64_t raw_size, const RecordPlace& place);
@@ -62,7 +62,10 @@ class Catalog {
     }
   };
 
+  using Ends = std::map<std::uint64_t, std::uint64_t>;  // of parts, by their first elements
+
   Result<void> count(std::uint64_t memory);
+  Ends& ends_of(std::size_t tensor);
 
   ReaderLimits limits_;
   std::vector<ArchiveTensor> tensors_;
@@ -70,6 +73,7 @@ class Catalog {
   std::map<std::vector<std::byte>, std::uint32_t, ByteLess> chain_numbers_;
   std::vector<const std::vector<std::byte>*> chains_;  // keys of chain_numbers_
   std::vector<bool> unsorted_;                         // by tensor
+  std::map<std::size_t, Ends> ends_;                   // of tensors checked out of order
   std::uint64_t records_{};
   std::uint64_t memory_{};
 };

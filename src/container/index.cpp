@@ -2,6 +2,7 @@
 #include "container/index.hpp"
 
 #include "container/part_check.hpp"
+#include "container/record.hpp"
 #include "container/varint.hpp"
 #include "core/bytes.hpp"
 
@@ -64,12 +65,13 @@ struct PartEntry {
   std::string name;  // outlives entries: the next may share its front
   TensorDesc tensor{};
   bool any{};
+  bool whole{};
 };
 
 Result<PartRecord> read_part(Reader& from, PartEntry& last,
                              std::span<const std::span<const std::byte>> chains) {
   const auto flags = from.byte();
-  const bool whole = (flags & layout::index_whole) != 0;
+  const bool whole = last.whole = (flags & layout::index_whole) != 0;
   const bool same_tensor = (flags & layout::index_same_tensor) != 0;
   if (flags > 3 || (same_tensor && !last.any)) return bad_index("unknown flags");
   if (!same_tensor) {
@@ -186,13 +188,21 @@ Result<Contents> parse_index(std::span<const std::byte> payload, std::uint64_t i
         (offset + header_size) % layout::payload_alignment != 0) {
       return bad_index(fmt::format("size of record {}", i));
     }
+    // A header's size follows from its fields, so names take no more memory than their records do.
+    const auto fits = [&](std::size_t fields) {
+      return header_size == record_header_size(offset, fields);
+    };
     const RecordPlace place{offset, static_cast<std::uint32_t>(header_size), payload_size};
     if (kind == static_cast<std::uint8_t>(Kind::part)) {
       OFFRAMP_TRY(part, read_part(from, last, chains));
+      if (!fits(part_fields_size(part, last.whole))) {
+        return bad_index(fmt::format("size of record {}", i));
+      }
       OFFRAMP_TRY(raw_size, check_part(part));
       OFFRAMP_TRY_VOID(check_limits(limits, payload_size, raw_size));
       OFFRAMP_TRY_VOID(contents.catalog.add(part, raw_size, place));
     } else if (kind == static_cast<std::uint8_t>(Kind::metadata)) {
+      if (!fits(0)) return bad_index(fmt::format("size of record {}", i));
       OFFRAMP_TRY_VOID(contents.catalog.add_other());
       contents.metadata.push_back(place);
     } else {

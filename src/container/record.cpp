@@ -80,18 +80,22 @@ Result<void> parse_part(ByteCursor& cursor, std::uint16_t flags, RecordHeader& h
 
 }  // namespace
 
+std::size_t part_fields_size(const PartRecord& part, bool whole) noexcept {
+  return layout::part_fields_size + 8 * part.tensor.shape.rank() + part.name.size() +
+         part.chain.size() + (whole ? 0 : 8 * part.part.rank());
+}
+
+std::size_t record_header_size(std::uint64_t offset, std::size_t fields) noexcept {
+  const auto at = static_cast<std::size_t>(offset);
+  return round_up(at + layout::record_prefix_size + fields, layout::payload_alignment) - at;
+}
+
 void write_record_header(const RecordHeader& header, std::vector<std::byte>& out) {
   const bool is_part = header.kind == Kind::part;
   const PartRecord& part = header.part;
   const bool whole = is_part && is_whole(part);
-  std::size_t used = layout::record_prefix_size;
-  if (is_part) {
-    used += layout::part_fields_size + 8 * part.tensor.shape.rank() + part.name.size() +
-            part.chain.size() + (whole ? 0 : 8 * part.part.rank());
-  }
-  const std::size_t size =
-      round_up(static_cast<std::size_t>(header.offset) + used, layout::payload_alignment) -
-      static_cast<std::size_t>(header.offset);
+  const std::size_t fields = is_part ? part_fields_size(part, whole) : 0;
+  const std::size_t size = record_header_size(header.offset, fields);
   out.assign(size, std::byte{});
   Fields to{out.data()};
   to.put(layout::record_magic);

@@ -24,6 +24,12 @@ struct RecordHeader {
   PartRecord part{};         ///< of a part
 };
 
+/// Bytes of a part's fields; `whole`: flag bit 0 is set, and the part's own shape left out.
+[[nodiscard]] std::size_t part_fields_size(const PartRecord& part, bool whole) noexcept;
+
+/// Size of the header of a record at `offset` with so many bytes of fields, padding included.
+[[nodiscard]] std::size_t record_header_size(std::uint64_t offset, std::size_t fields) noexcept;
+
 /// Replaces `out` with the header, which gets the record's `offset`; its size is a function of
 /// both.
 void write_record_header(const RecordHeader& header, std::vector<std::byte>& out);

@@ -156,7 +156,7 @@ Bytes with_index(const SampleArchive& sample, const std::vector<Token>& tokens) 
   Bytes bytes(sample.bytes.begin(), sample.bytes.begin() + static_cast<long>(offset));
   const std::size_t header_size = round_up(offset + 48, 64) - offset;
   const auto at = bytes.size();
-  bytes.resize(at + header_size);
+  bytes.insert(bytes.end(), header_size, std::byte{});
   store(bytes.data() + at, layout::record_magic);
   store(bytes.data() + at + 16, offset);
   store(bytes.data() + at + 24, static_cast<std::uint32_t>(header_size));
@@ -290,6 +290,25 @@ TEST(Hostile, IndexThatUnfoldsToMuchIsRefused) {
   const auto reader = open_bytes(sample.bytes, {.max_memory = 1'000'000});
   ASSERT_FALSE(reader);
   EXPECT_EQ(reader.error().code, ErrorCode::limit_exceeded);
+}
+
+// An index of few bytes must not make a reader hold names that no record has room for.
+TEST(Hostile, IndexWithNamesThatTheRecordsCannotHoldIsRefused) {
+  const auto sample = make_sample();
+  auto tokens = index_tokens(sample);
+  // "matrix", the first name that shares nothing: see where its size stands, and make it longer.
+  std::size_t at = 0;
+  while (!(tokens[at].is_varint && tokens[at].value == 6 && !tokens[at + 1].is_varint &&
+           tokens[at + 1].value == 'm')) {
+    ++at;
+  }
+  tokens[at].value = 6 + 64;
+  tokens.insert(tokens.begin() + static_cast<long>(at) + 1, 64, Token{false, 'm'});
+  const Bytes bytes = with_index(sample, tokens);
+  const auto reader = open_bytes(bytes).value();
+  EXPECT_FALSE(reader.complete());
+  EXPECT_TRUE(reader.damage().what.starts_with("index: size of record")) << reader.damage().what;
+  EXPECT_EQ(readable(reader), written(sample.parts));
 }
 
 TEST(Hostile, VersionsOutOfRangeAreRefused) {
