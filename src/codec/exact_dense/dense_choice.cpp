@@ -25,7 +25,8 @@ constexpr std::uint32_t width = tiles::tile_width;
 constexpr std::uint32_t top_count = 4;  // tops tried above a channel's T0
 constexpr std::uint32_t max_shared_tops = 12;
 constexpr std::uint32_t group_rows = 8;
-constexpr std::uint32_t max_groups = 128 / group_rows;
+constexpr std::uint32_t max_sampled_rows = 64;
+constexpr std::uint32_t max_groups = max_sampled_rows / group_rows;
 constexpr std::uint32_t bins = 64;  // sign << 5 | sign change << 4 | -e mod 16
 constexpr std::uint16_t no_maximum = 256;
 
@@ -35,6 +36,9 @@ constexpr std::uint16_t no_maximum = 256;
 struct Sample {
   alignas(64) std::uint8_t histogram[width + 1][bins];  // the last takes what is not counted
   alignas(64) std::uint16_t maxima[max_groups][width];
+  alignas(64) std::uint16_t live[width];     // values that are counted,
+  alignas(64) std::uint16_t ones[width];     // those with sign 1,
+  alignas(64) std::uint16_t changes[width];  // those whose sign changes
   std::uint32_t rows;
   std::uint32_t groups;
 };
@@ -42,65 +46,100 @@ struct Sample {
 /// Of one channel: what the costs are summed over.
 struct Channel {
   /// [sign][i]: of e = -i mod 16, twice over, so that the counts of falling exponents lie in a row.
-  alignas(64) std::uint16_t counts[2][32];
-  std::uint16_t zeros;
+  alignas(64) std::uint8_t counts[2][32];
+  std::uint32_t zeros;
   std::uint16_t t0;
   bool lives;
 };
 
-bool is_sampled(TileExtent extent, std::uint32_t row) {
-  return extent.rows <= 128 || (row & 16) == 0;
+/// Rows whose number has none of these bits are sampled: all, pairs, or pairs of which half are
+/// left out. Spread rows show more of a tile than runs of as many do.
+std::uint32_t skipped_rows(TileExtent extent) {
+  if (extent.rows <= max_sampled_rows) return 0;
+  return extent.rows <= 2 * max_sampled_rows ? 2 : 6;
 }
+static_assert(tiles::tile_rows <= 4 * max_sampled_rows);
 
 HWY_NOINLINE void take_sample(const std::uint16_t* words, TileExtent extent, Sample& sample) {
   std::memset(sample.histogram, 0, sizeof sample.histogram);
-  std::memset(sample.maxima, 0, sizeof sample.maxima);
-  sample.rows = 0;
   static constexpr std::uint16_t zeros[width]{};
+  const std::uint16_t* rows[max_sampled_rows];
+  sample.rows = 0;
+  const std::uint32_t skipped = skipped_rows(extent);
   for (std::uint32_t r = 0; r < extent.rows; ++r) {
-    if (!is_sampled(extent, r)) continue;
-    const std::uint16_t* row = words + r * pitch;
-    const std::uint16_t* above = r > 0 ? row - pitch : zeros;
-    std::uint16_t* maxima = sample.maxima[sample.rows / group_rows];
-    alignas(64) std::uint16_t bin[width];
-    for (std::uint32_t c = 0; c < width; ++c) {
-      const std::uint32_t word = row[c];
-      const std::uint32_t e = word >> 7 & 255;
-      maxima[c] = std::max(maxima[c], static_cast<std::uint16_t>(e));
-      const std::uint32_t of_value =
-          c * bins + ((word >> 10 & 0x20) | ((word ^ above[c]) >> 11 & 0x10) | ((0U - e) & 15));
-      bin[c] = static_cast<std::uint16_t>(e > 0 ? of_value : width * bins + c);
-    }
-    std::uint8_t* flat = &sample.histogram[0][0];
-    for (std::uint32_t c = 0; c < width; ++c) ++flat[bin[c]];
-    ++sample.rows;
+    if ((r & skipped) == 0) rows[sample.rows++] = words + r * pitch;
   }
   sample.groups = (sample.rows + group_rows - 1) / group_rows;
+
+  alignas(64) std::uint16_t bin[max_sampled_rows][width];
+  const hn::CappedTag<std::uint16_t, 32> tag;
+  using Vector = hn::Vec<decltype(tag)>;
+  const std::size_t lanes = hn::Lanes(tag);
+  const auto set = [&](unsigned value) { return hn::Set(tag, static_cast<std::uint16_t>(value)); };
+  for (std::uint32_t c = 0; c < width; c += static_cast<std::uint32_t>(lanes)) {
+    const Vector channel = hn::Iota(tag, static_cast<std::uint16_t>(c));
+    const Vector first_bin = hn::ShiftLeft<6>(channel);
+    const Vector no_bin = hn::Add(channel, set(width * bins));
+    Vector maximum = hn::Zero(tag), live = maximum, ones = maximum, changes = maximum;
+    for (std::uint32_t i = 0; i < sample.rows; ++i) {
+      const Vector word = hn::LoadU(tag, rows[i] + c);
+      const std::uint16_t* above = rows[i] == words ? zeros : rows[i] - pitch;
+      const Vector change = hn::Xor(word, hn::LoadU(tag, above + c));
+      const Vector e = hn::And(hn::ShiftRight<7>(word), set(255));
+      const auto dead = e == hn::Zero(tag);
+      live = hn::Sub(live, hn::VecFromMask(tag, hn::Not(dead)));
+      ones = hn::Add(ones, hn::ShiftRight<15>(hn::IfThenZeroElse(dead, word)));
+      changes = hn::Add(changes, hn::ShiftRight<15>(hn::IfThenZeroElse(dead, change)));
+      const Vector of_value = hn::Or(hn::Or(first_bin, hn::And(hn::ShiftRight<10>(word), set(32))),
+                                     hn::Or(hn::And(hn::ShiftRight<11>(change), set(16)),
+                                            hn::And(hn::Sub(hn::Zero(tag), e), set(15))));
+      hn::Store(hn::IfThenElse(dead, no_bin, of_value), tag, bin[i] + c);
+      maximum = hn::Max(maximum, e);
+      if ((i + 1) % group_rows == 0 || i + 1 == sample.rows) {
+        hn::Store(maximum, tag, sample.maxima[i / group_rows] + c);
+        maximum = hn::Zero(tag);
+      }
+    }
+    hn::Store(live, tag, sample.live + c);
+    hn::Store(ones, tag, sample.ones + c);
+    hn::Store(changes, tag, sample.changes + c);
+  }
+  std::uint8_t* flat = &sample.histogram[0][0];
+  for (std::uint32_t i = 0; i < sample.rows; ++i) {
+    for (std::uint32_t c = 0; c < width; ++c) ++flat[bin[i][c]];
+  }
 }
 
-/// Whether the sign is better coded as a change; gathers the counts for the better of both.
-HWY_NOINLINE bool gather_counts(const Sample& sample, std::uint32_t c, Channel& channel) {
-  const std::uint8_t* h = sample.histogram[c];
-  std::int32_t sum[2][2]{};  // sign, change
-  for (std::uint32_t s = 0; s < 2; ++s) {
-    for (std::uint32_t d = 0; d < 2; ++d) {
-      for (std::uint32_t i = 0; i < 16; ++i) sum[s][d] += h[s * 32 + d * 16 + i];
-    }
+/// Whether the signs are better coded as changes.
+HWY_NOINLINE void find_changes(const Sample& sample, std::uint8_t* change) {
+  for (std::uint32_t c = 0; c < width; ++c) {
+    const int n = sample.live[c];
+    const int by_sign = std::abs(2 * sample.ones[c] - n);
+    const int by_change = std::abs(2 * sample.changes[c] - n);
+    change[c] = by_change > by_sign + n / 16 + 4;
   }
-  const std::int32_t n = sum[0][0] + sum[0][1] + sum[1][0] + sum[1][1];
-  const std::int32_t n1 = sum[1][0] + sum[1][1];
-  const std::int32_t d1 = sum[0][1] + sum[1][1];
-  const bool change = std::abs(2 * d1 - n) > std::abs(2 * n1 - n) + n / 16 + 4;
-  const std::uint32_t outer = change ? 16 : 32;
-  const std::uint32_t inner = 48 - outer;
-  for (std::uint32_t s = 0; s < 2; ++s) {
-    for (std::uint32_t i = 0; i < 16; ++i) {
-      channel.counts[s][i] = channel.counts[s][i + 16] =
-          static_cast<std::uint16_t>(h[s * outer + i] + h[s * outer + inner + i]);
+}
+
+/// Gathers the counts for signs or changes.
+HWY_NOINLINE void gather_counts(const Sample& sample, const std::uint8_t* change,
+                                std::uint32_t count, Channel* channels) {
+  const hn::CappedTag<std::uint8_t, 16> tag;
+  const std::size_t lanes = hn::Lanes(tag);
+  for (std::uint32_t c = 0; c < count; ++c) {
+    const std::uint8_t* h = sample.histogram[c];
+    const std::uint32_t outer = change[c] != 0 ? 16 : 32;
+    const std::uint32_t inner = 48 - outer;
+    for (std::uint32_t s = 0; s < 2; ++s) {
+      std::uint8_t* counts = channels[c].counts[s];
+      for (std::uint32_t i = 0; i < 16; i += static_cast<std::uint32_t>(lanes)) {
+        const std::uint8_t* from = h + s * outer + i;
+        const auto sum = hn::Add(hn::Load(tag, from), hn::Load(tag, from + inner));
+        hn::Store(sum, tag, counts + i);
+        hn::Store(sum, tag, counts + 16 + i);
+      }
     }
+    channels[c].zeros = sample.rows - sample.live[c];
   }
-  channel.zeros = static_cast<std::uint16_t>(sample.rows - static_cast<std::uint32_t>(n));
-  return change;
 }
 
 /// Sorts each channel's maxima, those of groups without a value behind the others.
@@ -123,14 +162,80 @@ HWY_NOINLINE void sort_maxima(Sample& sample) {
 }
 
 /// The lower quartile of the groups' maxima: neither rare outliers nor zeros move it.
-HWY_NOINLINE void find_t0(const Sample& sample, std::uint32_t c, Channel& channel) {
-  std::uint32_t live = 0;
-  for (std::uint32_t g = 0; g < sample.groups; ++g) live += sample.maxima[g][c] != no_maximum;
-  channel.lives = live > 0;
-  channel.t0 = live > 0 ? sample.maxima[live / 4][c] : std::uint16_t{0};
+HWY_NOINLINE void find_t0(const Sample& sample, std::uint32_t count, Channel* channels) {
+  std::uint16_t live[width]{};
+  for (std::uint32_t g = 0; g < sample.groups; ++g) {
+    for (std::uint32_t c = 0; c < width; ++c) {
+      live[c] = static_cast<std::uint16_t>(live[c] + (sample.maxima[g][c] != no_maximum));
+    }
+  }
+  for (std::uint32_t c = 0; c < count; ++c) {
+    channels[c].lives = live[c] > 0;
+    channels[c].t0 = live[c] > 0 ? sample.maxima[live[c] / 4][c] : std::uint16_t{0};
+  }
 }
 
-/// Costs of classes in lanes: [16 * sign + distance, or 32 for a zero][class].
+/// What a channel costs in a class, with the best of its tops, as cost << 6 | class << 2 | j: so
+/// that the least of several is the one to take.
+constexpr std::uint32_t key_cost_shift = 6;
+std::uint32_t class_of_key(std::uint32_t key) { return key >> 2 & 15; }
+std::uint32_t j_of_key(std::uint32_t key) { return key & 3; }
+
+#if HWY_TARGET <= HWY_AVX3_DL
+
+/// [group of four][class][in the group]: as vpdpbusd wants them. The last group is zeros' cost.
+struct CostTable {
+  alignas(64) std::uint8_t of[9][class_count][4];
+};
+
+constexpr CostTable make_quads() {
+  CostTable table{};
+  for (std::size_t i = 0; i < 33; ++i) {
+    for (std::size_t k = 0; k < class_count; ++k) {
+      table.of[i / 4][k][i % 4] = class_models[k].costs[i];
+    }
+  }
+  return table;
+}
+constexpr CostTable quads = make_quads();
+
+/// Adds the products of each class's four costs and the four counts at `counts`. Every CPU of this
+/// target has AVX512VNNI, but Highway 1.0 does not let the compiler use it.
+HWY_INLINE void add_products(__m512i& sums, __m512i costs, const void* counts) {
+  const auto& four = *static_cast<const std::uint8_t(*)[4]>(counts);
+  asm("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(sums) : "v"(costs), "m"(four));
+}
+
+HWY_NOINLINE void find_keys(const Channel* channels, std::uint32_t count,
+                            std::uint32_t (*keys)[class_count]) {
+  const __m512i tie =
+      _mm512_slli_epi32(_mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0), 2);
+  for (std::uint32_t c = 0; c < count; ++c) {
+    const Channel& channel = channels[c];
+    __m512i sums[top_count];
+    sums[0] = _mm512_setzero_si512();
+    add_products(sums[0], _mm512_load_si512(quads.of[8]), &channel.zeros);
+    for (std::uint32_t j = 1; j < top_count; ++j) sums[j] = sums[0];
+    for (std::uint32_t q = 0; q < 8; ++q) {
+      const __m512i costs = _mm512_load_si512(quads.of[q]);
+      for (std::uint32_t j = 0; j < top_count; ++j) {
+        const std::uint32_t at = ((0U - channel.t0 - j) & 15) + q % 4 * 4;
+        add_products(sums[j], costs, channel.counts[q / 4] + at);
+      }
+    }
+    __m512i least = _mm512_slli_epi32(sums[0], key_cost_shift);
+    for (std::uint32_t j = 1; channel.lives && j < top_count; ++j) {
+      const __m512i cost = _mm512_slli_epi32(sums[j], key_cost_shift);
+      const __m512i own = _mm512_set1_epi32(static_cast<int>(j));
+      least = _mm512_min_epu32(least, _mm512_or_si512(cost, own));
+    }
+    _mm512_store_si512(keys[c], _mm512_or_si512(least, tie));
+  }
+}
+
+#else
+
+/// [16 * sign + distance, or 32 for a zero][class].
 struct CostTable {
   alignas(64) std::uint16_t of[33][class_count];
 };
@@ -144,52 +249,60 @@ constexpr CostTable make_costs() {
 }
 constexpr CostTable cost_table = make_costs();
 
-/// All classes' least costs over the tops that are tried, and for which j. Sums fit 16 bits: at
-/// most 128 values of at most 255 each.
-HWY_NOINLINE void find_least_costs(const Channel& channel, std::uint16_t* costs,
-                                   std::uint16_t* best_j) {
+/// Sums fit 16 bits: at most 64 values of at most 255 each.
+HWY_NOINLINE void find_keys(const Channel* channels, std::uint32_t count,
+                            std::uint32_t (*keys)[class_count]) {
   const hn::CappedTag<std::uint16_t, class_count> tag;
   using Vector = hn::Vec<decltype(tag)>;
   const std::size_t lanes = hn::Lanes(tag);
-  for (std::size_t k = 0; k < class_count; k += lanes) {
-    const Vector zeros = hn::Mul(hn::Load(tag, cost_table.of[32] + k), hn::Set(tag, channel.zeros));
-    Vector sums[top_count];
-    for (Vector& sum : sums) sum = zeros;
-    const std::uint16_t* rows[top_count];
-    for (std::uint32_t j = 0; j < top_count; ++j)
-      rows[j] = channel.counts[0] + ((0U - channel.t0 - j) & 15);
-    for (std::uint32_t i = 0; i < 32; ++i) {
-      const std::uint32_t at = i < 16 ? i : i + 16;
-      const Vector cost = hn::Load(tag, cost_table.of[i] + k);
-      for (std::uint32_t j = 0; j < top_count; ++j) {
-        sums[j] = hn::Add(sums[j], hn::Mul(cost, hn::Set(tag, rows[j][at])));
+  for (std::uint32_t c = 0; c < count; ++c) {
+    const Channel& channel = channels[c];
+    for (std::size_t k = 0; k < class_count; k += lanes) {
+      const Vector zeros = hn::Mul(hn::Load(tag, cost_table.of[32] + k),
+                                   hn::Set(tag, static_cast<std::uint16_t>(channel.zeros)));
+      Vector sums[top_count];
+      for (Vector& sum : sums) sum = zeros;
+      for (std::uint32_t i = 0; i < 32; ++i) {
+        const Vector cost = hn::Load(tag, cost_table.of[i] + k);
+        for (std::uint32_t j = 0; j < top_count; ++j) {
+          const std::uint32_t at = ((0U - channel.t0 - j) & 15) + i % 16;
+          sums[j] = hn::Add(sums[j], hn::Mul(cost, hn::Set(tag, channel.counts[i / 16][at])));
+        }
+      }
+      alignas(64) std::uint16_t costs[top_count][class_count];
+      for (std::uint32_t j = 0; j < top_count; ++j) hn::Store(sums[j], tag, costs[j]);
+      for (std::uint32_t i = 0; i < lanes; ++i) {
+        std::uint32_t least = std::uint32_t{costs[0][i]} << key_cost_shift;
+        for (std::uint32_t j = 1; channel.lives && j < top_count; ++j) {
+          least = std::min(least, std::uint32_t{costs[j][i]} << key_cost_shift | j);
+        }
+        keys[c][k + i] = least | static_cast<std::uint32_t>(k + i) << 2;
       }
     }
-    Vector least = sums[0];
-    Vector at = hn::Zero(tag);
-    for (std::uint32_t j = 1; channel.lives && j < top_count; ++j) {
-      const auto lower = sums[j] < least;
-      least = hn::IfThenElse(lower, sums[j], least);
-      at = hn::IfThenElse(lower, hn::Set(tag, static_cast<std::uint16_t>(j)), at);
-    }
-    hn::Store(least, tag, costs + k);
-    hn::Store(at, tag, best_j + k);
   }
 }
 
-/// Adds a channel's costs to those of all; gives its least, as cost << 4 | class.
-HWY_NOINLINE std::uint32_t add_costs(const std::uint16_t* costs, std::uint32_t* sums) {
+#endif  // HWY_TARGET <= HWY_AVX3_DL
+
+/// Each channel's least key, and each class's sum of costs.
+HWY_NOINLINE void add_up(const std::uint32_t (*keys)[class_count], std::uint32_t count,
+                         std::uint32_t* least, std::uint32_t* class_cost) {
   const hn::CappedTag<std::uint32_t, class_count> tag;
-  const hn::Rebind<std::uint16_t, decltype(tag)> narrow;
-  auto best = hn::Set(tag, ~0U);
-  for (std::size_t k = 0; k < class_count; k += hn::Lanes(tag)) {
-    const auto cost = hn::PromoteTo(tag, hn::Load(narrow, costs + k));
-    hn::Store(hn::Add(hn::Load(tag, sums + k), cost), tag, sums + k);
-    const auto numbered =
-        hn::Or(hn::ShiftLeft<4>(cost), hn::Iota(tag, static_cast<std::uint32_t>(k)));
-    best = hn::Min(best, numbered);
+  const std::size_t lanes = hn::Lanes(tag);
+  for (std::size_t k = 0; k < class_count; k += lanes) {
+    auto sum = hn::Zero(tag);
+    for (std::uint32_t c = 0; c < count; ++c) {
+      sum = hn::Add(sum, hn::ShiftRight<key_cost_shift>(hn::Load(tag, keys[c] + k)));
+    }
+    hn::Store(sum, tag, class_cost + k);
   }
-  return hn::GetLane(hn::MinOfLanes(tag, best));
+  for (std::uint32_t c = 0; c < count; ++c) {
+    auto best = hn::Load(tag, keys[c]);
+    for (std::size_t k = lanes; k < class_count; k += lanes) {
+      best = hn::Min(best, hn::Load(tag, keys[c] + k));
+    }
+    least[c] = hn::GetLane(hn::MinOfLanes(tag, best));
+  }
 }
 
 struct Best {
@@ -210,10 +323,11 @@ HWY_NOINLINE Best best_shared(const Channel* channels, std::uint32_t count, std:
   Best best;
   for (std::uint32_t top = least; top < greatest + top_count; ++top) {
     for (std::uint32_t k = 0; k < class_count; ++k) {
-      std::uint64_t cost = std::uint64_t{sums[32]} * cost_table.of[32][k];
+      std::uint64_t cost = std::uint64_t{sums[32]} * class_models[k].costs[32];
       for (std::uint32_t s = 0; s < 2; ++s) {
         for (std::uint32_t d = 0; d < 16; ++d) {
-          cost += std::uint64_t{sums[16 * s + ((d - top) & 15)]} * cost_table.of[16 * s + d][k];
+          cost +=
+              std::uint64_t{sums[16 * s + ((d - top) & 15)]} * class_models[k].costs[16 * s + d];
         }
       }
       if (cost < best.cost) best = {cost, top, k};
@@ -232,32 +346,30 @@ void choose(const std::uint16_t* words, TileExtent extent, TilePlan& plan) {
   sort_maxima(sample);
   const std::uint32_t count = extent.width;
   Channel channels[width];
+  find_changes(sample, plan.change);
+  gather_counts(sample, plan.change, count, channels);
+  find_t0(sample, count, channels);
   std::uint32_t least = no_maximum;
   std::uint32_t greatest = 0;
   for (std::uint32_t c = 0; c < count; ++c) {
-    plan.change[c] = gather_counts(sample, c, channels[c]);
-    find_t0(sample, c, channels[c]);
     if (!channels[c].lives) continue;
     least = std::min<std::uint32_t>(least, channels[c].t0);
     greatest = std::max<std::uint32_t>(greatest, channels[c].t0);
   }
   if (least == no_maximum) least = greatest;
-
-  std::uint64_t own_cost = 0;                           // every channel with its best class and top
-  alignas(64) std::uint32_t class_cost[class_count]{};  // one class, best tops
-  std::uint8_t own_class[width];
-  alignas(64) std::uint16_t best_j[width][class_count];
   for (std::uint32_t c = 0; c < count; ++c) {
-    Channel& channel = channels[c];
-    if (!channel.lives) channel.t0 = static_cast<std::uint16_t>(greatest);
-    alignas(64) std::uint16_t costs[class_count];
-    find_least_costs(channel, costs, best_j[c]);
-    const std::uint32_t best = add_costs(costs, class_cost);
-    own_cost += best >> 4;
-    own_class[c] = best & 15;
+    if (!channels[c].lives) channels[c].t0 = static_cast<std::uint16_t>(greatest);
   }
+
+  alignas(64) std::uint32_t keys[width][class_count];
+  alignas(64) std::uint32_t class_cost[class_count];  // one class, best tops
+  std::uint32_t own_key[width];
+  find_keys(channels, count, keys);
+  add_up(keys, count, own_key, class_cost);
+  std::uint64_t own_cost = 0;  // every channel with its best class and top
+  for (std::uint32_t c = 0; c < count; ++c) own_cost += own_key[c] >> key_cost_shift;
   const auto top_of = [&](std::uint32_t c, std::uint32_t k) {
-    return as_top(channels[c].t0 + std::uint32_t{best_j[c][k]});
+    return as_top(channels[c].t0 + j_of_key(keys[c][k]));
   };
 
   const auto total = [&](std::uint64_t cost, std::uint32_t bits_a_channel) {
@@ -281,8 +393,8 @@ void choose(const std::uint16_t* words, TileExtent extent, TilePlan& plan) {
 
   for (std::uint32_t c = 0; c < count; ++c) {
     if (plan.form == classes_form) {
-      plan.top[c] = top_of(c, own_class[c]);
-      plan.class_of[c] = own_class[c];
+      plan.class_of[c] = static_cast<std::uint8_t>(class_of_key(own_key[c]));
+      plan.top[c] = top_of(c, plan.class_of[c]);
     } else if (plan.form == tops_form) {
       plan.top[c] = top_of(c, common);
       plan.class_of[c] = static_cast<std::uint8_t>(common);

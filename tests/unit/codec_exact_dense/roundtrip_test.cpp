@@ -44,7 +44,7 @@ TEST(DenseRoundTrip, EveryPatternOf16BitsAmongOrdinaryValues) {
       }
       coded_tiles += round_trip(kernels(), dtype, full, values).mode == plain_mode;
     }
-    EXPECT_GT(coded_tiles, 40) << "few tiles reached the stream";
+    EXPECT_GT(coded_tiles, 30) << "few tiles reached the stream";
   }
 }
 
