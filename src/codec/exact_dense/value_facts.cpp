@@ -16,38 +16,57 @@ namespace offramp::exact_dense {
 namespace HWY_NAMESPACE {
 namespace {
 
-constexpr std::uint32_t block_values = 128;
+namespace hn = hwy::HWY_NAMESPACE;
 
-/// Plain loops, which the compiler makes vectors of. The zeros of one block fit the values' own
-/// width.
 template <class Bits>
-HWY_INLINE void add_block(const std::byte* values, std::uint32_t count, ValueFacts& facts) {
-  Bits all_and = static_cast<Bits>(~Bits{0});
-  Bits all_or = 0;
-  Bits zeros = 0;
-  std::uint32_t misfits = 0;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const auto value = load<Bits>(values + i * sizeof(Bits));
-    all_and = static_cast<Bits>(all_and & value);
-    all_or = static_cast<Bits>(all_or | value);
-    zeros = static_cast<Bits>(zeros + (value == 0));
-    if constexpr (sizeof(Bits) == 8) misfits += !has_word(value);
-  }
-  facts.all_and &= all_and;
-  facts.all_or |= all_or;
-  facts.zeros += static_cast<std::uint32_t>(zeros);
-  facts.exponents_fit &= misfits == 0;
+HWY_INLINE void add_value(Bits value, ValueFacts& facts) {
+  facts.all_and &= value;
+  facts.all_or |= value;
+  facts.zeros += value == 0;
+  if constexpr (sizeof(Bits) == 8) facts.exponents_fit &= has_word(value);
 }
 
+/// Two vectors in turn, so that loads do not wait for sums. The zeros of a block fit the lanes.
 template <class Bits>
 ValueFacts find(const std::byte* values, std::uint32_t count) {
+  const hn::ScalableTag<Bits> tag;
+  const auto lanes = static_cast<std::uint32_t>(hn::Lanes(tag));
+  const auto* from = reinterpret_cast<const Bits*>(values);
+  constexpr std::uint32_t block_steps = 100;
+  auto ands = hn::Set(tag, static_cast<Bits>(~Bits{0})), other_ands = ands;
+  auto ors = hn::Zero(tag), other_ors = ors;
   ValueFacts facts;
   std::uint32_t i = 0;
-  for (; i + block_values <= count; i += block_values) {
-    add_block<Bits>(values + i * sizeof(Bits), block_values, facts);
+  while (i + 2 * lanes <= count) {
+    auto zeros = hn::Zero(tag);
+    for (std::uint32_t step = 0; step < block_steps && i + 2 * lanes <= count; ++step) {
+      const auto value = hn::LoadU(tag, from + i);
+      const auto other = hn::LoadU(tag, from + i + lanes);
+      ands = hn::And(ands, value);
+      other_ands = hn::And(other_ands, other);
+      ors = hn::Or(ors, value);
+      other_ors = hn::Or(other_ors, other);
+      zeros = hn::Sub(zeros, hn::VecFromMask(tag, value == hn::Zero(tag)));
+      zeros = hn::Sub(zeros, hn::VecFromMask(tag, other == hn::Zero(tag)));
+      i += 2 * lanes;
+    }
+    HWY_ALIGN Bits counts[hn::MaxLanes(tag)];
+    hn::Store(zeros, tag, counts);
+    for (std::uint32_t l = 0; l < lanes; ++l) facts.zeros += static_cast<std::uint32_t>(counts[l]);
   }
-  add_block<Bits>(values + i * sizeof(Bits), count - i, facts);
-  facts.all_and &= static_cast<Bits>(~Bits{0});
+  HWY_ALIGN Bits folded[hn::MaxLanes(tag)];
+  hn::Store(hn::And(ands, other_ands), tag, folded);
+  for (std::uint32_t l = 0; l < lanes; ++l) facts.all_and &= folded[l];
+  hn::Store(hn::Or(ors, other_ors), tag, folded);
+  for (std::uint32_t l = 0; l < lanes; ++l) facts.all_or |= folded[l];
+  for (; i < count; ++i) add_value<Bits>(load<Bits>(values + i * sizeof(Bits)), facts);
+  return facts;
+}
+
+/// 64 bits: exponents are looked at too.
+ValueFacts find_64(const std::byte* values, std::uint32_t count) {
+  ValueFacts facts;
+  for (std::uint32_t i = 0; i < count; ++i) add_value(load<std::uint64_t>(values + i * 8), facts);
   return facts;
 }
 
@@ -60,7 +79,7 @@ ValueFacts find_of_size(std::size_t size, const std::byte* values, std::uint32_t
     case 4:
       return find<std::uint32_t>(values, count);
     default:
-      return find<std::uint64_t>(values, count);
+      return find_64(values, count);
   }
 }
 
