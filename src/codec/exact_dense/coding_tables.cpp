@@ -47,6 +47,11 @@ void build_class(const ClassModel& model, std::size_t index, CodingTables& table
   for (std::uint32_t i = escape; i < CodingTables::symbols_per_class; ++i) {
     symbols[i] = symbols[escape];
   }
+  for (std::uint32_t i = 0; i < CodingTables::symbols_per_class; ++i) {
+    const std::size_t at = index * CodingTables::symbols_per_class + i;
+    tables.symbol_sizes[at] = static_cast<std::uint16_t>(symbols[i] >> 16);
+    tables.symbol_offsets[at] = static_cast<std::uint16_t>(symbols[i] & 0xffff);
+  }
 
   for (std::uint32_t i = 0; i < state_count; ++i) {
     const std::uint32_t symbol = symbol_at[i];

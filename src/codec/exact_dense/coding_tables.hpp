@@ -25,6 +25,10 @@ struct CodingTables {
   /// state is states[(entry & 0xffff) + (state >> nb)]. An escape has one entry for each s and t.
   alignas(64) std::uint32_t symbols[class_count * symbols_per_class];
 
+  /// The symbols' upper and lower halves, for permutes.
+  alignas(64) std::uint16_t symbol_sizes[class_count * symbols_per_class];
+  alignas(64) std::uint16_t symbol_offsets[class_count * symbols_per_class];
+
   /// Padded in front, so that no offset is negative.
   alignas(64) std::uint16_t states[state_count + class_count * state_count];
 };

@@ -69,6 +69,124 @@ class Writer {
   std::uint32_t* out_;
 };
 
+/// The table entry of a symbol.
+struct Entry {
+  Vector size;    ///< its upper half; (size + (state << 16)) >> 27 is the number of bits,
+  Vector offset;  ///< and this + (state >> bits) leads to the next state
+};
+
+#if HWY_TARGET <= HWY_AVX3
+
+/// Finds entries class by class, by permutes of the class's 64 entries: less work than a gather of
+/// each, even with all the classes there are.
+class EntryFinder {
+ public:
+  explicit EntryFinder(const TilePlan& plan) : tables_(coding_tables()) {
+    for (std::uint32_t c = 0; c < pitch; ++c) {
+      Part& part = parts_[c / channels_a_part];
+      const std::uint32_t start = plan.class_of[c] * std::uint32_t{CodingTables::symbols_per_class};
+      std::uint32_t i = 0;
+      while (i < part.classes && part.starts[i] != start) ++i;
+      if (i == part.classes) {
+        part.starts[part.classes++] = start;
+        part.channels[i] = 0;
+      }
+      part.channels[i] |= 1U << c % channels_a_part;
+    }
+  }
+
+  /// The entries of a vector's lanes in one row.
+  struct Found {
+    alignas(64) std::uint32_t sizes[lanes_a_vector];
+    alignas(64) std::uint32_t offsets[lanes_a_vector];
+
+    template <int half>
+    HWY_INLINE Entry entry() const {
+      const Vector both_sizes = hn::Load(Tag(), sizes);
+      const Vector both_offsets = hn::Load(Tag(), offsets);
+      if constexpr (half == 0) {
+        return {hn::ShiftLeft<16>(both_sizes), hn::And(both_offsets, set(0xffff))};
+      }
+      return {hn::And(both_sizes, set(0xffff0000)), hn::ShiftRight<16>(both_offsets)};
+    }
+  };
+
+  /// Of `count` rows. A channel's symbol is replaced when its class has its turn, and left alone
+  /// before and after.
+  template <std::size_t count>
+  HWY_INLINE void find(const Vector (&symbols)[count], std::size_t i,
+                       Found (*found)[vectors]) const {
+    const Part& part = parts_[i];
+    __m512i sizes[count], offsets[count];
+    for (std::size_t r = 0; r < count; ++r) sizes[r] = offsets[r] = symbols[r].raw;
+    for (std::uint32_t k = 0; k < part.classes; ++k) {
+      const std::uint16_t* size = tables_.symbol_sizes + part.starts[k];
+      const std::uint16_t* offset = tables_.symbol_offsets + part.starts[k];
+      const __m512i size_low = _mm512_load_si512(size);
+      const __m512i size_high = _mm512_load_si512(size + 32);
+      const __m512i offset_low = _mm512_load_si512(offset);
+      const __m512i offset_high = _mm512_load_si512(offset + 32);
+      for (std::size_t r = 0; r < count; ++r) {
+        sizes[r] = _mm512_mask2_permutex2var_epi16(size_low, sizes[r], part.channels[k], size_high);
+        offsets[r] =
+            _mm512_mask2_permutex2var_epi16(offset_low, offsets[r], part.channels[k], offset_high);
+      }
+    }
+    for (std::size_t r = 0; r < count; ++r) {
+      _mm512_store_si512(found[r][i].sizes, sizes[r]);
+      _mm512_store_si512(found[r][i].offsets, offsets[r]);
+    }
+  }
+
+ private:
+  static constexpr std::uint32_t channels_a_part = 2 * lanes_a_vector;
+
+  /// The classes of the channels of one vector.
+  struct Part {
+    std::uint32_t classes{};
+    std::uint32_t starts[class_count];
+    std::uint32_t channels[class_count];
+  };
+  Part parts_[vectors];
+  const CodingTables& tables_;
+};
+
+#else
+
+class EntryFinder {
+ public:
+  explicit EntryFinder(const TilePlan& plan)
+      : starts_(class_halves(
+            plan, [](auto k) { return k * static_cast<int>(CodingTables::symbols_per_class); })),
+        tables_(coding_tables()) {}
+
+  struct Found {
+    alignas(64) std::uint32_t entries[2][lanes_a_vector];
+
+    template <int half>
+    HWY_INLINE Entry entry() const {
+      const Vector both = hn::Load(Tag(), entries[half]);
+      return {hn::And(both, set(0xffff0000)), hn::And(both, set(0xffff))};
+    }
+  };
+
+  template <std::size_t count>
+  HWY_INLINE void find(const Vector (&symbols)[count], std::size_t i,
+                       Found (*found)[vectors]) const {
+    for (std::size_t r = 0; r < count; ++r) {
+      const Vector at = hn::Add(symbols[r], starts_[i]);
+      hn::Store(gather(tables_.symbols, take_half<0>(at)), Tag(), found[r][i].entries[0]);
+      hn::Store(gather(tables_.symbols, take_half<1>(at)), Tag(), found[r][i].entries[1]);
+    }
+  }
+
+ private:
+  Lanes starts_;
+  const CodingTables& tables_;
+};
+
+#endif  // HWY_TARGET <= HWY_AVX3
+
 /// One tile's encoder. `whole`: every lane has a value in every step.
 template <bool whole>
 class Encoder {
@@ -77,44 +195,66 @@ class Encoder {
       : words_(words),
         setup_(make_setup(extent, plan)),
         limits_(class_halves(plan, [](auto k) { return class_models[k].distances; })),
-        classes_(class_halves(
-            plan, [](auto k) { return k * static_cast<int>(CodingTables::symbols_per_class); })),
-        tables_(coding_tables()) {}
+        finder_(plan),
+        states_(coding_tables().states) {}
 
+  /// The steps wait for one gather after the other, so the next chunk is prepared in between.
   std::size_t run(StreamEnds& ends, std::uint32_t* stream) {
     Writer out(ends.first_buffer, stream);
+    // In the upper halves, as gathers bring them; what lies below is of no account.
     Lanes state = load_lanes(ends.first_state);
-    for (std::uint32_t end = setup_.rows; end > 0;) {
-      const std::uint32_t first = (end - 1) / chunk_rows * chunk_rows;
-      alignas(64) std::uint32_t symbols[chunk_rows][max_lanes];
-      std::uint32_t escapes = 0;  // a bit for each row
-      for (std::uint32_t r = first; r < end; ++r) {
-        escapes |= static_cast<std::uint32_t>(find_symbols(r, symbols[r - first])) << (r - first);
-      }
-      if (HWY_UNLIKELY(escapes != 0)) {
-        for (std::uint32_t r = end; r-- > first;) {
-          if ((escapes >> (r - first) & 1) == 0) continue;
-          push_payloads<1>(r, out);
-          push_payloads<0>(r, out);
+    for (std::size_t i = 0; i < vectors; ++i) state[i] = hn::ShiftLeft<16>(state[i]);
+    Chunk chunks[2];
+    std::uint32_t first = (setup_.rows - 1) / chunk_rows * chunk_rows;
+    std::uint32_t rows = setup_.rows - first;
+    chunks[0].escapes = 0;
+    for (std::uint32_t q = 0; q < chunk_rows / 4; ++q) {
+      for (std::size_t i = 0; i < vectors; ++i) prepare(first, q, i, chunks[0]);
+    }
+    for (std::uint32_t turn = 0;; turn ^= 1) {
+      const Chunk& chunk = chunks[turn];
+      Chunk& next = chunks[turn ^ 1];
+      next.escapes = 0;
+      if (HWY_UNLIKELY(chunk.escapes != 0)) {
+        for (std::uint32_t i = rows; i-- > 0;) {
+          if ((chunk.escapes >> i & 1) == 0) continue;
+          push_payloads<1>(first + i, out);
+          push_payloads<0>(first + i, out);
           out.emit();
         }
       }
-      for (std::uint32_t i = end - first; i-- > 0;) {
-        const Lanes row = load_lanes(symbols[i]);
-        step<1>(first + i, row, state, out);
-        if ((2 * i + 1) % 3 == 0) out.emit();
-        step<0>(first + i, row, state, out);
-        if (2 * i % 3 == 0) out.emit();
+      for (std::uint32_t q = chunk_rows / 4; q-- > 0;) {
+        for (std::uint32_t part = vectors; part-- > 0;) {
+          constexpr std::uint32_t part_rows = 4 / vectors;
+          for (std::uint32_t j = part_rows; j-- > 0;) {
+            const std::uint32_t row = 4 * q + part_rows * part + j;
+            if (row >= rows) continue;
+            step<1>(first + row, chunk.found[row], state, out);
+            if ((2 * row + 1) % 3 == 0) out.emit();
+            step<0>(first + row, chunk.found[row], state, out);
+            if (2 * row % 3 == 0) out.emit();
+          }
+          if (first > 0) prepare(first - chunk_rows, q, part, next);
+        }
       }
-      end = first;
+      if (first == 0) break;
+      first -= chunk_rows;
+      rows = chunk_rows;
     }
-    for (std::size_t i = 0; i < vectors; ++i) out.push(i, state[i], set(state_bits));
+    for (std::size_t i = 0; i < vectors; ++i) {
+      out.push(i, hn::ShiftRight<16>(state[i]), set(state_bits));
+    }
     out.emit();
     out.finish(ends);
     return static_cast<std::size_t>(out.end() - stream);
   }
 
  private:
+  struct Chunk {
+    EntryFinder::Found found[chunk_rows][vectors];
+    std::uint32_t escapes;  // a bit for each row
+  };
+
   HWY_INLINE Row code(std::uint32_t r, std::size_t i) const {
     const auto* at =
         reinterpret_cast<const std::uint32_t*>(words_ + r * pitch) + i * lanes_a_vector;
@@ -125,20 +265,26 @@ class Encoder {
     return {hn::Xor(word, hn::And(above, setup_.change[i])), min_halves(distance, limits_[i])};
   }
 
-  /// Indices into CodingTables::symbols of both channels; true where one escapes.
-  HWY_INLINE bool find_symbols(std::uint32_t r, std::uint32_t* symbols) const {
-    Vector escapes = hn::Zero(Tag());
-    for (std::size_t i = 0; i < vectors; ++i) {
+  /// Finds the entries of four rows, 4 * q and on, of the chunk that begins with row `first`.
+  HWY_INLINE void prepare(std::uint32_t first, std::uint32_t q, std::size_t i, Chunk& chunk) const {
+    Vector symbols[4];
+    for (std::uint32_t j = 0; j < 4; ++j) {
+      const std::uint32_t r = first + 4 * q + j;
+      if (r >= setup_.rows) {
+        symbols[j] = hn::Zero(Tag());
+        continue;
+      }
+      // The next tile's values often follow.
+      _mm_prefetch(words_ + (r + setup_.rows) * pitch + 2 * i * lanes_a_vector, _MM_HINT_T1);
       const Row row = code(r, i);
       Vector escaped = equal_halves(row.distance, limits_[i]);
       if constexpr (!whole) escaped = hn::And(escaped, setup_.valid(r)[i]);
-      escapes = hn::Or(escapes, escaped);
+      chunk.escapes |= static_cast<std::uint32_t>(any_set(escaped)) << (4 * q + j);
       const Vector sign = hn::And(hn::ShiftRight<14>(row.coded), set(0x00020002));
       const Vector top_bit = hn::And(hn::ShiftRight<6>(row.coded), set(0x00010001));
-      const Vector symbol = hn::Or(hn::Or(hn::ShiftLeft<2>(row.distance), sign), top_bit);
-      hn::StoreU(hn::Add(symbol, classes_[i]), Tag(), symbols + i * lanes_a_vector);
+      symbols[j] = hn::Or(hn::Or(hn::ShiftLeft<2>(row.distance), sign), top_bit);
     }
-    return any_set(escapes);
+    finder_.find(symbols, i, chunk.found + 4 * q);
   }
 
   template <int half>
@@ -162,30 +308,30 @@ class Encoder {
   }
 
   template <int half>
-  HWY_INLINE void step(std::uint32_t r, const Lanes& row, Lanes& state, Writer& out) const {
+  HWY_INLINE void step(std::uint32_t r, const EntryFinder::Found* found, Lanes& state,
+                       Writer& out) const {
     for (std::size_t i = 0; i < vectors; ++i) {
-      const Vector entry = gather(tables_.symbols, take_half<half>(row[i]));
-      Vector n = hn::ShiftRight<27>(hn::Add(entry, hn::ShiftLeft<16>(state[i])));
-      const Vector from = hn::Add(hn::And(entry, set(0xffff)), hn::Shr(state[i], n));
-      Vector next;
+      const Entry entry = found[i].template entry<half>();
+      const Vector low_state = hn::ShiftRight<16>(state[i]);
+      Vector n = hn::ShiftRight<27>(hn::Add(entry.size, state[i]));
+      const Vector from = hn::Add(entry.offset, hn::Shr(low_state, n));
       if constexpr (whole) {
-        next = hn::ShiftRight<16>(gather_upper(tables_.states, from));
+        state[i] = gather_upper(states_, from);
       } else {
         const Mask idle = take_half<half>(setup_.valid(r)[i]) == hn::Zero(Tag());
         n = hn::IfThenZeroElse(idle, n);
-        next = hn::IfThenElse(idle, state[i],
-                              hn::ShiftRight<16>(gather_upper(
-                                  tables_.states, hn::IfThenElse(idle, set(state_count), from))));
+        const Vector next = gather_upper(states_, hn::IfThenElse(idle, set(state_count), from));
+        state[i] = hn::IfThenElse(idle, state[i], next);
       }
-      out.push(i, state[i], n);
-      state[i] = next;
+      out.push(i, low_state, n);
     }
   }
 
   const std::uint16_t* words_;
   Setup setup_;
-  Lanes limits_, classes_;
-  const CodingTables& tables_;
+  Lanes limits_;
+  EntryFinder finder_;
+  const std::uint16_t* states_;
 };
 
 #endif  // OFFRAMP_DENSE_HAS_LANES
