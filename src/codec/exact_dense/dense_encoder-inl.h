@@ -198,48 +198,30 @@ class Encoder {
         finder_(plan),
         states_(coding_tables().states) {}
 
-  /// The steps wait for one gather after the other, so the next chunk is prepared in between.
-  std::size_t run(StreamEnds& ends, std::uint32_t* stream) {
+  std::size_t run(StreamEnds& ends, std::uint32_t* stream) const {
     Writer out(ends.first_buffer, stream);
     // In the upper halves, as gathers bring them; what lies below is of no account.
     Lanes state = load_lanes(ends.first_state);
     for (std::size_t i = 0; i < vectors; ++i) state[i] = hn::ShiftLeft<16>(state[i]);
-    Chunk chunks[2];
-    std::uint32_t first = (setup_.rows - 1) / chunk_rows * chunk_rows;
-    std::uint32_t rows = setup_.rows - first;
-    chunks[0].escapes = 0;
-    for (std::uint32_t q = 0; q < chunk_rows / 4; ++q) {
-      for (std::size_t i = 0; i < vectors; ++i) prepare(first, q, i, chunks[0]);
-    }
-    for (std::uint32_t turn = 0;; turn ^= 1) {
-      const Chunk& chunk = chunks[turn];
-      Chunk& next = chunks[turn ^ 1];
-      next.escapes = 0;
+    Chunk chunk;
+    for (std::uint32_t end = setup_.rows; end > 0;) {
+      const std::uint32_t first = (end - 1) / chunk_rows * chunk_rows;
+      prepare(first, chunk);
       if (HWY_UNLIKELY(chunk.escapes != 0)) {
-        for (std::uint32_t i = rows; i-- > 0;) {
-          if ((chunk.escapes >> i & 1) == 0) continue;
-          push_payloads<1>(first + i, out);
-          push_payloads<0>(first + i, out);
+        for (std::uint32_t r = end; r-- > first;) {
+          if ((chunk.escapes >> (r - first) & 1) == 0) continue;
+          push_payloads<1>(r, out);
+          push_payloads<0>(r, out);
           out.emit();
         }
       }
-      for (std::uint32_t q = chunk_rows / 4; q-- > 0;) {
-        for (std::uint32_t part = vectors; part-- > 0;) {
-          constexpr std::uint32_t part_rows = 4 / vectors;
-          for (std::uint32_t j = part_rows; j-- > 0;) {
-            const std::uint32_t row = 4 * q + part_rows * part + j;
-            if (row >= rows) continue;
-            step<1>(first + row, chunk.found[row], state, out);
-            if ((2 * row + 1) % 3 == 0) out.emit();
-            step<0>(first + row, chunk.found[row], state, out);
-            if (2 * row % 3 == 0) out.emit();
-          }
-          if (first > 0) prepare(first - chunk_rows, q, part, next);
-        }
+      for (std::uint32_t i = end - first; i-- > 0;) {
+        step<1>(first + i, chunk.found[i], state, out);
+        if ((2 * i + 1) % 3 == 0) out.emit();
+        step<0>(first + i, chunk.found[i], state, out);
+        if (2 * i % 3 == 0) out.emit();
       }
-      if (first == 0) break;
-      first -= chunk_rows;
-      rows = chunk_rows;
+      end = first;
     }
     for (std::size_t i = 0; i < vectors; ++i) {
       out.push(i, hn::ShiftRight<16>(state[i]), set(state_bits));
@@ -250,6 +232,8 @@ class Encoder {
   }
 
  private:
+  static constexpr std::uint32_t rows_at_once = 4;
+
   struct Chunk {
     EntryFinder::Found found[chunk_rows][vectors];
     std::uint32_t escapes;  // a bit for each row
@@ -265,26 +249,44 @@ class Encoder {
     return {hn::Xor(word, hn::And(above, setup_.change[i])), min_halves(distance, limits_[i])};
   }
 
-  /// Finds the entries of four rows, 4 * q and on, of the chunk that begins with row `first`.
-  HWY_INLINE void prepare(std::uint32_t first, std::uint32_t q, std::size_t i, Chunk& chunk) const {
-    Vector symbols[4];
-    for (std::uint32_t j = 0; j < 4; ++j) {
-      const std::uint32_t r = first + 4 * q + j;
-      if (r >= setup_.rows) {
+  /// Finds the entries of the chunk that begins with row `first`. Not inlined: its vectors would
+  /// drive the steps' out of their registers.
+  HWY_NOINLINE void prepare(std::uint32_t first, Chunk& chunk) const {
+    chunk.escapes = 0;
+    for (std::uint32_t r = 0; r < chunk_rows; r += rows_at_once) {
+      for (std::size_t i = 0; i < vectors; ++i) {
+        chunk.escapes |= prepare(first + r, i, chunk.found + r) << r;
+      }
+    }
+  }
+
+  /// Gives a bit for each row in which one of the vector's lanes escapes.
+  HWY_INLINE std::uint32_t prepare(std::uint32_t first, std::size_t i,
+                                   EntryFinder::Found (*found)[vectors]) const {
+    std::uint32_t escapes = 0;
+    Vector symbols[rows_at_once];
+    for (std::uint32_t j = 0; j < rows_at_once; ++j) {
+      const std::uint32_t r = first + j;
+      if (HWY_UNLIKELY(r >= setup_.rows)) {
         symbols[j] = hn::Zero(Tag());
         continue;
       }
       // The next tile's values often follow.
       _mm_prefetch(words_ + (r + setup_.rows) * pitch + 2 * i * lanes_a_vector, _MM_HINT_T1);
       const Row row = code(r, i);
-      Vector escaped = equal_halves(row.distance, limits_[i]);
-      if constexpr (!whole) escaped = hn::And(escaped, setup_.valid(r)[i]);
-      chunk.escapes |= static_cast<std::uint32_t>(any_set(escaped)) << (4 * q + j);
+      const auto limit = hn::BitCast(Halves(), limits_[i]);
+      auto escaped = hn::BitCast(Halves(), row.distance) == limit;
+      if constexpr (!whole) {
+        const auto exists = hn::BitCast(Halves(), setup_.valid(r)[i]) != hn::Zero(Halves());
+        escaped = hn::And(escaped, exists);
+      }
+      escapes |= static_cast<std::uint32_t>(!hn::AllFalse(Halves(), escaped)) << j;
       const Vector sign = hn::And(hn::ShiftRight<14>(row.coded), set(0x00020002));
       const Vector top_bit = hn::And(hn::ShiftRight<6>(row.coded), set(0x00010001));
       symbols[j] = hn::Or(hn::Or(hn::ShiftLeft<2>(row.distance), sign), top_bit);
     }
-    finder_.find(symbols, i, chunk.found + 4 * q);
+    finder_.find(symbols, i, found);
+    return escapes;
   }
 
   template <int half>
