@@ -212,10 +212,10 @@ TEST_P(SinkContract, refuses_what_it_cannot_hold_before_it_creates_anything) {
       {{{"product", {DType::u8, {1ull << 32, 1ull << 33}}}}, ErrorCode::limit_exceeded},
       {{{"b", {DType::u8, {1ull << 62}}}, {"c", {DType::u8, {1ull << 62}}}},
        ErrorCode::limit_exceeded}};
-  for (const auto& [infos, code] : cases) {
-    const Error error = data_error_of([&] { make()->begin(infos, {}); });
-    const bool one_only = !GetParam().many && infos.size() > 1;
-    EXPECT_EQ(error.code, one_only ? ErrorCode::unsupported : code) << error.message();
+  for (const auto& refused : cases) {
+    const Error error = data_error_of([&] { make()->begin(refused.first, {}); });
+    const bool one_only = !GetParam().many && refused.first.size() > 1;
+    EXPECT_EQ(error.code, one_only ? ErrorCode::unsupported : refused.second) << error.message();
   }
   if (!GetParam().many) {
     EXPECT_EQ(data_error_of([&] { make()->begin({}, {}); }).code, ErrorCode::unsupported);

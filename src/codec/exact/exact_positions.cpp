@@ -165,11 +165,11 @@ bool read_elias_fano(const Header& header, std::size_t n, std::span<const std::b
   const std::size_t low_bits = header.low_bits;
   const std::size_t all_low_bits = header.count * low_bits;
   const std::byte* high = copy.data() + ceil_div(all_low_bits, 8);
-  if (all_low_bits % 8 != 0 && copy[all_low_bits / 8] >> (all_low_bits % 8) != std::byte{}) {
+  if (all_low_bits % 8 != 0 && (copy[all_low_bits / 8] >> (all_low_bits % 8)) != std::byte{}) {
     return false;
   }
   const std::size_t bits = high_bits(header.count, n, low_bits);
-  if (bits % 8 != 0 && high[bits / 8] >> (bits % 8) != std::byte{}) return false;
+  if (bits % 8 != 0 && (high[bits / 8] >> (bits % 8)) != std::byte{}) return false;
 
   const std::uint32_t low_mask = (1u << low_bits) - 1;
   std::size_t found = 0, next = 0;
@@ -282,7 +282,7 @@ bool scatter(SparseTile tile, std::span<const std::byte> body, const SparseRest&
     if (!read_elias_fano(header, n, section, map)) return false;
   } else if (header.code == Code::bitmap) {
     std::memcpy(map.data(), section.data(), section.size());
-    if (n % 8 != 0 && map[n / 8] >> (n % 8) != std::byte{}) return false;
+    if (n % 8 != 0 && (map[n / 8] >> (n % 8)) != std::byte{}) return false;
     std::size_t count = 0;
     for (std::size_t b = 0; b < map.size(); b += 8) {
       count += static_cast<std::size_t>(std::popcount(load<std::uint64_t>(map.data() + b)));
