@@ -104,8 +104,10 @@ void Context::print(const nlohmann::json& machine, const std::string& human) con
 
 int main(int argc, char** argv) {
   hold_standard_streams();
-  // A reader that goes away is an error to report, not a reason to die.
+  // A reader that goes away, or a file at its size limit, is an error to report and to clean up
+  // behind, not a reason to die.
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   CLI::App app{"offramp: packs tensors small and exact, checks them, and brings them back"};
   app.name("offramp");
   app.footer(footer);
