@@ -59,6 +59,12 @@ void PipelineCore::Fill::clear() noexcept {
   keep_alive.reset();
 }
 
+PipelineCore::Fill::Fill() : pieces(1) {
+  // Room for a usual name from the start, so that a slot's first use allocates nothing either.
+  constexpr std::size_t usual_name = 128;
+  pieces.front().name.reserve(usual_name);
+}
+
 PipelineCore::Piece& PipelineCore::Fill::add(const TensorPart& what) {
   if (count == pieces.size()) pieces.emplace_back();
   Piece& piece = pieces[count];

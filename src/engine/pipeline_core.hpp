@@ -54,6 +54,7 @@ class PipelineCore final : public Flow {
     bool ends_chunk{};
     std::shared_ptr<const void> keep_alive{};
 
+    Fill();
     void clear() noexcept;
     Piece& add(const TensorPart& what);
     [[nodiscard]] std::span<Piece> used() noexcept { return {pieces.data(), count}; }

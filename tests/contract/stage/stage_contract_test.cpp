@@ -15,8 +15,9 @@ INSTANTIATE_TEST_SUITE_P(StageTable, StageContract,
 
 TEST(CountingNew, CountsAnAllocation) {
   const std::size_t before = testing_samples::allocations();
-  const std::vector<int> vector(10);
-  EXPECT_EQ(testing_samples::allocations(), before + 1) << vector.size();
+  // Called by name: a compiler may leave out a `new` whose memory nobody needs, but not this.
+  ::operator delete(::operator new(10));
+  EXPECT_EQ(testing_samples::allocations(), before + 1);
 }
 
 TEST(GuardedBytes, ShowsAWriteOnEitherSide) {

@@ -39,7 +39,7 @@ TEST_P(AllocTest, InSteadyStateNothingIsAllocated) {
       }
       EXPECT_TRUE(last.wait_durable());
     };
-    run(200);  // until every slot has seen the longest name
+    run(200);
     const std::size_t before = allocations();
     run(500);
     EXPECT_EQ(allocations() - before, 0u) << codec_name;
