@@ -59,10 +59,11 @@ void PipelineCore::Fill::clear() noexcept {
   keep_alive.reset();
 }
 
-PipelineCore::Fill::Fill() : pieces(1) {
-  // Room for a usual name from the start, so that a slot's first use allocates nothing either.
+PipelineCore::Fill::Fill() : pieces(8) {
+  // Room for a few parts with usual names from the start, so that a slot's first use allocates
+  // nothing either: the last of the slots may be used for the first time late.
   constexpr std::size_t usual_name = 128;
-  pieces.front().name.reserve(usual_name);
+  for (Piece& piece : pieces) piece.name.reserve(usual_name);
 }
 
 PipelineCore::Piece& PipelineCore::Fill::add(const TensorPart& what) {
