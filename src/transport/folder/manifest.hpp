@@ -26,7 +26,7 @@ struct Manifest {
 };
 
 /// Reads what `make_manifest` writes; refuses file names that lead out of the folder.
-Result<Manifest> parse_manifest(std::span<const std::byte> json);
+Result<Manifest> parse_manifest(std::span<const std::byte> bytes);
 
 [[nodiscard]] std::string make_manifest(const Manifest& manifest);
 
