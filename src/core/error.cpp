@@ -109,13 +109,14 @@ IoError::IoError(std::string_view action, std::string_view path, int errno_value
           .remedy = std::string(remedy.empty() ? usual_remedy(errno_value) : remedy)}),
       errno_value_(errno_value) {}
 
-OutOfMemory::OutOfMemory(std::size_t size, std::string_view purpose)
-    : MachineError(Error{.code = ErrorCode::out_of_memory,
-                         .what = purpose.empty()
-                                     ? fmt::format("no memory for {} bytes", size)
-                                     : fmt::format("no memory for {} bytes ({})", size, purpose),
-                         .path = {},
-                         .remedy = "free memory, or use smaller chunks or fewer slots"}) {}
+OutOfMemory::OutOfMemory(std::size_t size, std::string_view purpose, std::string_view remedy)
+    : MachineError(Error{
+          .code = ErrorCode::out_of_memory,
+          .what = purpose.empty() ? fmt::format("no memory for {} bytes", size)
+                                  : fmt::format("no memory for {} bytes ({})", size, purpose),
+          .path = {},
+          .remedy = std::string(remedy.empty() ? "free memory, or use smaller chunks or fewer slots"
+                                               : remedy)}) {}
 
 DataError::DataError(Error error) : std::runtime_error(error.message()), error_(std::move(error)) {}
 

@@ -84,7 +84,9 @@ class IoError : public MachineError {
 /// No memory for `size` bytes.
 class OutOfMemory : public MachineError {
  public:
-  explicit OutOfMemory(std::size_t size, std::string_view purpose = {});
+  /// An empty `remedy` stands for the usual one.
+  explicit OutOfMemory(std::size_t size, std::string_view purpose = {},
+                       std::string_view remedy = {});
 };
 
 /// Bytes from outside were refused where the interface has no Result to carry it. Holds the Error.
