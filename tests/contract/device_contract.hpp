@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every device owes. An implementation instantiates DeviceContract with a function that gives
-// it; host memory must be reachable for its copies.
+// it, or nullptr where this machine has none: then the suite is skipped, with the reason. Host
+// memory must be reachable for its copies.
 #pragma once
 
 #include <offramp/core/buffer.hpp>
 #include <offramp/core/error.hpp>
 #include <offramp/core/event.hpp>
-#include <offramp/device/device.hpp>
+#include <offramp/device/device_table.hpp>
 #include <offramp/device/host_slab.hpp>
 
 #include <gtest/gtest.h>
@@ -15,7 +16,10 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -44,8 +48,21 @@ class Latch {
   std::atomic<bool> open_{false};
 };
 
+/// Why this machine lacks kinds of device that the build has; empty where it lacks none.
+inline std::string absent_devices() {
+  std::string text;
+  for (const DeviceRow& row : device_table()) {
+    if (row.count() == 0) text += std::string(row.kind) + ": " + row.why_not() + "\n";
+  }
+  return text;
+}
+
 class DeviceContract : public testing::TestWithParam<Device* (*)()> {
  protected:
+  void SetUp() override {
+    if (!GetParam()()) GTEST_SKIP() << "no such device here; " << absent_devices();
+  }
+
   Device& device() { return *GetParam()(); }
 
   /// Host memory that copies run to and from without blocking.
@@ -215,6 +232,81 @@ TEST_P(DeviceContract, AFreedBufferLivesUntilItsStreamIsThere) {
     stream.ref().sync();
     ASSERT_TRUE(all(slab.slot(1), 3));
     std::ranges::fill(slab.slot(1), std::byte{0});
+  }
+}
+
+TEST_P(DeviceContract, CopiesTakeAnySizeAndAddress) {
+  constexpr std::size_t room = 300;
+  const auto slab = slots(2, room);
+  for (std::size_t at = 0; at < room; ++at) slab.slot(0)[at] = std::byte(at);
+  const Stream stream = device().make_stream();
+  Buffer buffer(stream, device().memory(), room);
+  for (const bool through_device : {true, false}) {
+    for (const std::size_t size : {0u, 1u, 15u, 16u, 64u, 255u}) {
+      for (const std::size_t from : {0u, 1u, 16u}) {
+        const std::size_t to = 17 - from;
+        std::ranges::fill(slab.slot(1), std::byte{0xee});
+        const std::byte* source = slab.slot(0).data() + from;
+        if (through_device) {
+          device().copy_async(stream, {buffer.data() + from, source, size});
+          source = buffer.data() + from;
+        }
+        device().copy_async(stream, {slab.slot(1).data() + to, source, size});
+        stream.ref().sync();
+        ASSERT_EQ(std::memcmp(slab.slot(1).data() + to, slab.slot(0).data() + from, size), 0);
+        ASSERT_TRUE(all(slab.slot(1).first(to), 0xee));
+        ASSERT_TRUE(all(slab.slot(1).subspan(to + size), 0xee));
+      }
+    }
+  }
+}
+
+TEST_P(DeviceContract, MemoryOfTheProgramIsCopiedToo) {
+  const std::vector<std::byte> source(100'000, std::byte{6});
+  std::vector<std::byte> target(source.size());
+  const auto slab = slots(1, source.size());
+  const Stream stream = device().make_stream();
+  Buffer buffer(stream, device().memory(), source.size());
+  device().copy_async(stream, {buffer.data(), source.data(), source.size()});
+  device().copy_async(stream, {target.data(), buffer.data(), source.size()});
+  device().copy_async(stream, {slab.slot(0).data(), target.data(), source.size()});
+  stream.ref().sync();
+  EXPECT_EQ(target, source);
+  EXPECT_TRUE(all(slab.slot(0), 6));
+}
+
+TEST_P(DeviceContract, ABatchMakesEachOfItsCopies) {
+  constexpr std::size_t count = 700;
+  constexpr std::size_t size = 1000;
+  const auto slab = slots(3, count * size);
+  for (std::size_t at = 0; at < count * size; ++at) slab.slot(0)[at] = std::byte(at * 7 / size);
+  const Stream stream = device().make_stream();
+  Buffer buffer(stream, device().memory(), count * size);
+  Latch latch(stream, device());
+  std::vector<Device::Copy> there;
+  std::vector<Device::Copy> back;
+  for (std::size_t at = 0; at < count; ++at) {
+    // Pieces that touch, of sizes from nothing to all, backwards; every fifth stays on the host.
+    const std::size_t piece = (count - 1 - at) * size;
+    const bool by_device = at % 5 != 0;
+    std::byte* const middle = by_device ? buffer.data() + piece : slab.slot(1).data() + piece;
+    there.push_back({middle, slab.slot(0).data() + piece, at % (size + 1)});
+    back.push_back({slab.slot(2).data() + piece, middle, at % (size + 1)});
+  }
+  device().copy_batch_async(stream, there);
+  there.clear();  // read before the call returned
+  device().copy_batch_async(stream, back);
+  device().copy_batch_async(stream, {});
+  EXPECT_FALSE(stream.ref().is_done());
+  EXPECT_TRUE(all(slab.slot(2), 0));
+  latch.open();
+  stream.ref().sync();
+  for (std::size_t at = 0; at < count; ++at) {
+    const std::size_t piece = (count - 1 - at) * size;
+    const std::size_t copied = at % (size + 1);
+    const auto got = slab.slot(2).subspan(piece, size);
+    ASSERT_TRUE(std::ranges::equal(got.first(copied), slab.slot(0).subspan(piece, copied))) << at;
+    ASSERT_TRUE(all(got.subspan(copied), 0)) << at;
   }
 }
 

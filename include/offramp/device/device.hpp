@@ -6,6 +6,7 @@
 #include <offramp/core/stream.hpp>
 
 #include <cstddef>
+#include <span>
 #include <string_view>
 
 namespace offramp {
@@ -41,8 +42,15 @@ class Device : public StreamDriver {
     std::size_t size{};
   };
 
-  /// Copies between any two places that the device reaches. Both must live until it is done.
+  /// Copies between any two places that the device reaches, other devices of its kind among them.
+  /// Both must live until it is done.
   virtual void copy_async(StreamRef stream, const Copy& copy) = 0;
+
+  /// Makes all copies, in any order and at once where the device can: none may read or write what
+  /// another one writes. `copies` itself is read before the call returns.
+  virtual void copy_batch_async(StreamRef stream, std::span<const Copy> copies) {
+    for (const Copy& copy : copies) copy_async(stream, copy);
+  }
 
   /// Runs `fn(arg)` on the host when the stream gets there. `fn` must not block for long, take
   /// locks that a caller of this device may hold, or call the device.

@@ -9,7 +9,7 @@ INSTANTIATE_TEST_SUITE_P(Host, DeviceContract, testing::Values([] { return &host
                          [](const auto&) { return "host"; });
 
 TEST(DeviceTable, FindsTheHostByItsNamesAndOnlyByThese) {
-  for (const auto* name : {"host", "host:0", "auto"}) {
+  for (const auto* name : {"host", "host:0"}) {
     const auto found = find_device(name);
     ASSERT_TRUE(found) << name;
     EXPECT_EQ(*found, &host_device());
@@ -20,6 +20,16 @@ TEST(DeviceTable, FindsTheHostByItsNamesAndOnlyByThese) {
     EXPECT_EQ(found.error().code, ErrorCode::not_found);
     EXPECT_NE(found.error().remedy.find("host"), std::string::npos) << name;
   }
+}
+
+TEST(DeviceTable, AutoIsOfTheLastKindThatIsThere) {
+  Device* best = nullptr;
+  for (const DeviceRow& row : device_table()) {
+    if (row.count() > 0) best = &row.get(0);
+  }
+  const auto found = find_device("auto");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(*found, best);
 }
 
 TEST(DeviceTable, EveryRowSaysWhetherItIsThere) {
