@@ -102,7 +102,7 @@ class Checker:
         return None
 
     def check_arrow(self, path, line, layer, target, name):
-        if target == layer:
+        if target == layer or (target == "cuda" and layer in LIBRARIES["cuda"]):
             return
         if target not in LAYERS:
             self.report(path, line, f"<{name}> lies in '{target}', which is no layer of the layout")

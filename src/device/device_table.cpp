@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/host/host_device.hpp"
+#ifdef OFFRAMP_HAS_CUDA
+#include "device/cuda/cuda_row.hpp"
+#endif
 
 #include <offramp/device/device_table.hpp>
 
@@ -17,12 +20,15 @@ Device& host(int) {
   return *device;
 }
 
-// A CUDA row comes behind `host`, with the reason where the driver or a GPU is missing.
+// `auto` takes the last row that has a device.
 constexpr std::array table{
     DeviceRow{.kind = "host",
               .count = []() noexcept { return 1; },
               .why_not = [] { return std::string(); },
               .get = host},
+#ifdef OFFRAMP_HAS_CUDA
+    cuda_row,
+#endif
 };
 
 Error unknown(std::string_view name) {

@@ -12,7 +12,7 @@ namespace offramp {
 
 /// One kind of device of this build.
 struct DeviceRow {
-  std::string_view kind{};  ///< "host"
+  std::string_view kind{};  ///< "host", "cuda"
 
   /// Devices of that kind on this machine: 0 where `why_not` says why.
   int (*count)() noexcept {};
