@@ -110,8 +110,13 @@ void JobOptions::check(const std::string& in, const std::string& out) const {
 }
 
 JobSettings JobOptions::settings(const Context& context, Progress& progress) const {
-  // Today every device codes on the host; the name is checked so that a wrong one is not ignored.
-  (void)find_device(device).value();
+  // Jobs code on the host. A name is checked so that none is ignored; `auto` starts no GPU in vain.
+  if (device != "auto" && find_device(device).value() != &host_device()) {
+    throw DataError({.code = ErrorCode::unsupported,
+                     .what = fmt::format("this command does not code on {} yet", device),
+                     .path = {},
+                     .remedy = "use --device auto or host"});
+  }
   JobSettings settings;
   settings.threads = threads;
   settings.host_slots = slots;
