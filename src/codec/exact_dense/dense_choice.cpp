@@ -311,6 +311,21 @@ struct Best {
   std::uint32_t class_of{};
 };
 
+/// [16 * sign + distance, or 32 for a zero][class], as wide as what it is summed up to.
+struct SharedCosts {
+  alignas(64) std::uint32_t of[33][class_count];
+};
+
+constexpr SharedCosts make_shared_costs() {
+  SharedCosts table{};
+  for (std::size_t i = 0; i < 33; ++i) {
+    for (std::size_t k = 0; k < class_count; ++k) table.of[i][k] = class_models[k].costs[i];
+  }
+  return table;
+}
+constexpr SharedCosts shared_costs = make_shared_costs();
+
+/// Costs are below 2^21: at most 64 * 64 values of at most 255 each.
 HWY_NOINLINE Best best_shared(const Channel* channels, std::uint32_t count, std::uint32_t least,
                               std::uint32_t greatest) {
   std::uint32_t sums[33]{};  // by -e mod 16
@@ -320,17 +335,21 @@ HWY_NOINLINE Best best_shared(const Channel* channels, std::uint32_t count, std:
     }
     sums[32] += channels[c].zeros;
   }
+  const hn::CappedTag<std::uint32_t, class_count> tag;
+  const std::size_t lanes = hn::Lanes(tag);
   Best best;
   for (std::uint32_t top = least; top < greatest + top_count; ++top) {
-    for (std::uint32_t k = 0; k < class_count; ++k) {
-      std::uint64_t cost = std::uint64_t{sums[32]} * class_models[k].costs[32];
-      for (std::uint32_t s = 0; s < 2; ++s) {
-        for (std::uint32_t d = 0; d < 16; ++d) {
-          cost +=
-              std::uint64_t{sums[16 * s + ((d - top) & 15)]} * class_models[k].costs[16 * s + d];
-        }
+    alignas(64) std::uint32_t costs[class_count];
+    for (std::size_t k = 0; k < class_count; k += lanes) {
+      auto cost = hn::Mul(hn::Load(tag, shared_costs.of[32] + k), hn::Set(tag, sums[32]));
+      for (std::uint32_t i = 0; i < 32; ++i) {
+        const auto n = hn::Set(tag, sums[(i & 16) | ((i - top) & 15)]);
+        cost = hn::Add(cost, hn::Mul(hn::Load(tag, shared_costs.of[i] + k), n));
       }
-      if (cost < best.cost) best = {cost, top, k};
+      hn::Store(cost, tag, costs + k);
+    }
+    for (std::uint32_t k = 0; k < class_count; ++k) {
+      if (costs[k] < best.cost) best = {costs[k], top, k};
     }
   }
   return best;
