@@ -98,8 +98,10 @@ struct Fixture {
   [[nodiscard]] std::size_t bytes() const { return tiles.size() * tile_size(); }
 
   tiles::CodedTile encode(std::size_t i) {
-    return exact_dense::encode_tile(kernels, dtype, extent, values.data() + i * tile_size(),
-                                    body.data(), heap.data(), scratch);
+    return exact_dense::encode_tile(
+        kernels, dtype, extent,
+        tiles::ConstLines::without_gaps(values.data() + i * tile_size(), size_of(dtype)),
+        body.data(), heap.data(), scratch);
   }
 
   DType dtype;
@@ -133,18 +135,19 @@ void decode(benchmark::State& state, DType dtype, const Kernels& kernels) {
   Fixture fixture(dtype, kernels);
   if (fixture.tiles.empty()) return state.SkipWithError("no whole tile in the file");
   Bytes out(fixture.tile_size());
+  const auto to = tiles::Lines::without_gaps(out.data(), size_of(dtype));
   for (std::size_t i = 0; i < fixture.tiles.size(); ++i) {
     const Tile& tile = fixture.tiles[i];
-    if (!exact_dense::decode_tile(kernels, dtype, extent, tile.mode, tile.body, tile.heap,
-                                  out.data(), fixture.scratch) ||
+    if (!exact_dense::decode_tile(kernels, dtype, extent, tile.mode, tile.body, tile.heap, to,
+                                  fixture.scratch) ||
         std::memcmp(out.data(), fixture.values.data() + i * out.size(), out.size()) != 0) {
       return state.SkipWithError("the round trip is not bit-exact");
     }
   }
   for (auto _ : state) {
     for (const Tile& tile : fixture.tiles) {
-      benchmark::DoNotOptimize(exact_dense::decode_tile(
-          kernels, dtype, extent, tile.mode, tile.body, tile.heap, out.data(), fixture.scratch));
+      benchmark::DoNotOptimize(exact_dense::decode_tile(kernels, dtype, extent, tile.mode,
+                                                        tile.body, tile.heap, to, fixture.scratch));
     }
   }
   report(state, fixture);

@@ -27,7 +27,7 @@ std::size_t encode_form(const Kernels& kernels, const Form& form, const BaseSet&
 /// false is returned, some values may have been written.
 bool decode_form(const Kernels& kernels, DType dtype, const Form& form, Extent extent,
                  std::span<const std::byte> body, std::span<const std::byte> heap,
-                 std::byte* values, const Workspace& work);
+                 tiles::Lines values, const Workspace& work);
 
 /// Writes `form_header_size` bytes.
 void write_form_header(const Form& form, std::byte* to) noexcept;

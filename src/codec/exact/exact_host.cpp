@@ -10,14 +10,11 @@
 namespace offramp::exact {
 namespace {
 
-void split(DType dtype, bool zigzag, const std::byte* values, std::size_t n, const Planes& planes) {
-  if (dtype == DType::bf16) return split_bf16(values, 0, n, planes);
-  visit_view(dtype, zigzag, [&]<class View>() { split_view<View>(values, n, planes); });
-}
+using tiles::ConstLines;
+using tiles::Lines;
 
-void join(DType dtype, bool zigzag, const Planes& planes, std::size_t n, std::byte* values) {
-  if (dtype == DType::bf16) return join_bf16(planes, 0, n, values);
-  visit_view(dtype, zigzag, [&]<class View>() { join_view<View>(planes, n, values); });
+bool is_zero(std::span<const std::byte> bytes) {
+  return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{}; });
 }
 
 BitRange range(const std::uint8_t* plane, std::size_t n) {
@@ -29,13 +26,29 @@ BitRange range(const std::uint8_t* plane, std::size_t n) {
   return bits;
 }
 
-std::size_t count_zeros(const std::byte* values, std::size_t n, std::size_t elem_size) {
-  std::size_t zeros = 0;
-  for (std::size_t k = 0; k < n; ++k) {
-    const std::byte* value = values + k * elem_size;
-    zeros += std::all_of(value, value + elem_size, [](std::byte b) { return b == std::byte{}; });
-  }
-  return zeros;
+SplitFacts split(DType dtype, bool zigzag, ConstLines values, std::size_t n, const Planes& planes) {
+  const std::size_t elem_size = size_of(dtype);
+  SplitFacts facts;
+  for_each_run(values, n, elem_size, [&](std::size_t first, std::size_t size) {
+    const std::byte* from = values.at(first, elem_size);
+    const Planes to = planes_from(planes, first);
+    if (dtype == DType::bf16) split_bf16(from, 0, size, to);
+    visit_view(dtype, zigzag, [&]<class View>() { split_view<View>(from, size, to); });
+    for (std::size_t k = 0; k < size; ++k, from += elem_size) {
+      facts.zeros += is_zero({from, elem_size});
+    }
+  });
+  for (std::size_t p = 0; p < plane_view(dtype).planes; ++p) facts.ranges[p] = range(planes[p], n);
+  return facts;
+}
+
+void join(DType dtype, bool zigzag, const Planes& planes, std::size_t n, Lines values) {
+  for_each_run(values, n, size_of(dtype), [&](std::size_t first, std::size_t size) {
+    std::byte* to = values.at(first, size_of(dtype));
+    const Planes from = planes_from(planes, first);
+    if (dtype == DType::bf16) join_bf16(from, 0, size, to);
+    visit_view(dtype, zigzag, [&]<class View>() { join_view<View>(from, size, to); });
+  });
 }
 
 void count_window(const std::uint8_t* plane, Sample sample, WindowCounts& counts) {
@@ -188,7 +201,6 @@ const Kernels& reference_kernels() noexcept {
       .split = split,
       .join = join,
       .range = range,
-      .count_zeros = count_zeros,
       .count_window = count_window,
       .encode_block = encode_block,
       .encode_tier = encode_tier,

@@ -21,7 +21,29 @@ struct BitRange {
   [[nodiscard]] std::uint8_t varying() const noexcept {
     return static_cast<std::uint8_t>(any ^ all);
   }
+  friend bool operator==(BitRange, BitRange) = default;
+  void add(BitRange other) noexcept {
+    any = static_cast<std::uint8_t>(any | other.any);
+    all = static_cast<std::uint8_t>(all & other.all);
+  }
 };
+
+using BitRanges = std::array<BitRange, max_planes>;
+
+/// What splitting values finds.
+struct SplitFacts {
+  BitRanges ranges{};   ///< of each plane
+  std::size_t zeros{};  ///< values whose bits are all 0
+  friend bool operator==(const SplitFacts&, const SplitFacts&) = default;
+};
+
+/// The planes from value `k` on.
+[[nodiscard]] inline Planes planes_from(Planes planes, std::size_t k) noexcept {
+  for (auto& plane : planes) {
+    if (plane != nullptr) plane += k;
+  }
+  return planes;
+}
 
 /// Channel bases repeated, so that 64 of them can be loaded from any place below `width`.
 struct BaseCycle {
@@ -50,14 +72,13 @@ struct WindowCounts {
 ///
 /// Buffers called scratch have `slack` bytes behind them that may be read and written.
 struct Kernels {
-  /// Values to planes (scratch) and back. `values` may be read 64 bytes too far by `split`; `join`
-  /// writes n values exactly.
-  void (*split)(DType dtype, bool zigzag, const std::byte* values, std::size_t n,
-                const Planes& planes){};
-  void (*join)(DType dtype, bool zigzag, const Planes& planes, std::size_t n, std::byte* values){};
+  /// Values to planes (scratch) and back. Both touch n values exactly.
+  SplitFacts (*split)(DType dtype, bool zigzag, tiles::ConstLines values, std::size_t n,
+                      const Planes& planes){};
+  void (*join)(DType dtype, bool zigzag, const Planes& planes, std::size_t n,
+               tiles::Lines values){};
 
   BitRange (*range)(const std::uint8_t* plane, std::size_t n){};
-  std::size_t (*count_zeros)(const std::byte* values, std::size_t n, std::size_t elem_size){};
 
   /// Reads rows of a scratch plane.
   void (*count_window)(const std::uint8_t* plane, Sample sample, WindowCounts& counts){};

@@ -193,13 +193,13 @@ bool read_elias_fano(const Header& header, std::size_t n, std::span<const std::b
 
 }  // namespace
 
-SparseRest encode_positions(SparseTile tile, const std::byte* values, std::byte* kept,
+SparseRest encode_positions(SparseTile tile, tiles::ConstLines values, std::byte* kept,
                             std::byte* body) {
   const std::size_t size = tile.elem_size;
   std::array<bool, tiles::tile_rows> row_kept{};
   std::size_t dropped = 0, dropped_rows = 0;
   for (std::size_t r = 0; r < tile.rows; ++r) {
-    const std::byte* row = values + r * tile.width * size;
+    const std::byte* row = values.at(r * tile.width, size);
     row_kept[r] = !is_zero({row, row_size(tile, r) * size});
     if (!row_kept[r]) {
       dropped += row_size(tile, r);
@@ -216,7 +216,7 @@ SparseRest encode_positions(SparseTile tile, const std::byte* values, std::byte*
     using Word = decltype(word);
     for (std::size_t r = 0; r < tile.rows; ++r) {
       if (!row_kept[r]) continue;
-      const std::byte* row = values + r * tile.width * size;
+      const std::byte* row = values.at(r * tile.width, size);
       const std::size_t length = row_size(tile, r);
       std::memcpy(kept + n * size, row, length * size);
       for (std::size_t c = 0; c < length; ++c) {
@@ -272,7 +272,7 @@ bool read_positions(SparseTile tile, std::span<const std::byte> body, SparseRest
 }
 
 bool scatter(SparseTile tile, std::span<const std::byte> body, const SparseRest& rest,
-             const std::byte* kept, std::byte* values) {
+             const std::byte* kept, tiles::Lines values) {
   Header header;
   std::size_t n = 0, at = 0;
   if (!read_header(tile, body, header, n, at)) return false;
@@ -291,11 +291,13 @@ bool scatter(SparseTile tile, std::span<const std::byte> body, const SparseRest&
   }
   const std::byte* row_bits = body.data() + sparse_header_size;
   const std::size_t size = tile.elem_size;
-  std::memset(values, 0, tile.n * size);
+  for_each_run(values, tile.n, size, [&](std::size_t k, std::size_t run) {
+    std::memset(values.at(k, size), 0, run * size);
+  });
   if (header.code != Code::all && !header.rows_dropped) {
     visit_word(size, [&](auto word) {
       for_each_bit(map.data(), n, [&](std::size_t k) {
-        store(values + k * size, load<decltype(word)>(kept));
+        store(values.at(k, size), load<decltype(word)>(kept));
         kept += size;
       });
     });
@@ -304,7 +306,7 @@ bool scatter(SparseTile tile, std::span<const std::byte> body, const SparseRest&
   std::size_t k = 0;  // among the kept rows' values
   for (std::size_t r = 0; r < tile.rows; ++r) {
     if (header.rows_dropped && !get_bit(row_bits, r)) continue;
-    std::byte* row = values + r * tile.width * size;
+    std::byte* row = values.at(r * tile.width, size);
     const std::size_t length = row_size(tile, r);
     if (header.code == Code::all) {
       std::memcpy(row, kept + k * size, length * size);

@@ -29,7 +29,7 @@ struct SparseRest {
 
 /// Moves the values that stay to `kept` (scratch) and writes header and positions to `body`.
 /// n is 0 where the tile is not sparse enough for it.
-SparseRest encode_positions(SparseTile tile, const std::byte* values, std::byte* kept,
+SparseRest encode_positions(SparseTile tile, tiles::ConstLines values, std::byte* kept,
                             std::byte* body);
 
 /// Reads header and positions from untrusted `body`, once to know what follows ...
@@ -38,6 +38,6 @@ bool read_positions(SparseTile tile, std::span<const std::byte> body, SparseRest
 /// ... and once it is decoded to `kept`, to put it in place among zeros. `body` as just read.
 /// False where the positions contradict themselves; only then may `values` hold less than n values.
 bool scatter(SparseTile tile, std::span<const std::byte> body, const SparseRest& rest,
-             const std::byte* kept, std::byte* values);
+             const std::byte* kept, tiles::Lines values);
 
 }  // namespace offramp::exact

@@ -24,6 +24,9 @@ namespace offramp::exact::HWY_NAMESPACE {
 const Kernels* target_kernels() { return &reference_kernels(); }
 #else
 
+using tiles::ConstLines;
+using tiles::Lines;
+
 template <class View>
 void split_loop(const std::byte* values, std::size_t n, const Planes& planes) {
   using Word = typename View::Word;
@@ -47,44 +50,6 @@ void join_loop(const Planes& planes, std::size_t n, std::byte* HWY_RESTRICT valu
   }
 }
 
-void split(DType dtype, bool zigzag, const std::byte* values, std::size_t n, const Planes& planes) {
-  if (dtype != DType::bf16) {
-    return visit_view(dtype, zigzag, [&]<class View>() { split_loop<View>(values, n, planes); });
-  }
-  const D8 d8;
-  const hn::Repartition<std::uint32_t, D8> d32;
-  const std::size_t lanes = hn::Lanes(d8);
-  const auto* words = reinterpret_cast<const std::uint32_t*>(values);
-  std::size_t k = 0;
-  for (; k + lanes <= n; k += lanes) {
-    // Rotated left by one, a pair's exponents are whole bytes.
-    const auto a = hn::BitCast(d8, hn::RotateRight<31>(hn::LoadU(d32, words + k / 2)));
-    const auto b = hn::BitCast(d8, hn::RotateRight<31>(hn::LoadU(d32, words + k / 2 + lanes / 4)));
-    hn::StoreU(hn::ConcatOdd(d8, b, a), d8, planes[0] + k);
-    hn::StoreU(hn::ConcatEven(d8, b, a), d8, planes[1] + k);
-  }
-  split_bf16(values, k, n, planes);
-}
-
-void join(DType dtype, bool zigzag, const Planes& planes, std::size_t n, std::byte* values) {
-  if (dtype != DType::bf16) {
-    return visit_view(dtype, zigzag, [&]<class View>() { join_loop<View>(planes, n, values); });
-  }
-  const D8 d8;
-  const hn::Repartition<std::uint32_t, D8> d32;
-  const std::size_t lanes = hn::Lanes(d8);
-  std::size_t k = 0;
-  for (; k + lanes <= n; k += lanes) {
-    const auto rest = hn::LoadU(d8, planes[1] + k);
-    const auto exponent = hn::LoadU(d8, planes[0] + k);
-    const auto low = hn::RotateRight<1>(hn::BitCast(d32, hn::InterleaveLower(d8, rest, exponent)));
-    const auto high = hn::RotateRight<1>(hn::BitCast(d32, hn::InterleaveUpper(d8, rest, exponent)));
-    store_blocks(hn::BitCast(d8, low), hn::BitCast(d8, high),
-                 reinterpret_cast<std::uint8_t*>(values + 2 * k));
-  }
-  join_bf16(planes, k, n, values);
-}
-
 BitRange range(const std::uint8_t* plane, std::size_t n) {
   const D8 d8;
   const std::size_t lanes = hn::Lanes(d8);
@@ -100,12 +65,8 @@ BitRange range(const std::uint8_t* plane, std::size_t n) {
   hn::Store(any, d8, anys);
   hn::Store(all, d8, alls);
   BitRange bits;
-  const auto add = [&bits](std::uint8_t or_byte, std::uint8_t and_byte) {
-    bits.any = static_cast<std::uint8_t>(bits.any | or_byte);
-    bits.all = static_cast<std::uint8_t>(bits.all & and_byte);
-  };
-  for (std::size_t i = 0; i < lanes; ++i) add(anys[i], alls[i]);
-  for (; k < n; ++k) add(plane[k], plane[k]);
+  for (std::size_t i = 0; i < lanes; ++i) bits.add({anys[i], alls[i]});
+  for (; k < n; ++k) bits.add({plane[k], plane[k]});
   return bits;
 }
 
@@ -122,17 +83,88 @@ std::size_t count_zeros_of(const std::byte* values, std::size_t n) {
   return zeros;
 }
 
-std::size_t count_zeros(const std::byte* values, std::size_t n, std::size_t elem_size) {
-  switch (elem_size) {
-    case 1:
-      return count_zeros_of<std::uint8_t>(values, n);
-    case 2:
-      return count_zeros_of<std::uint16_t>(values, n);
-    case 4:
-      return count_zeros_of<std::uint32_t>(values, n);
-    default:
-      return count_zeros_of<std::uint64_t>(values, n);
+// Rotated left by one, a pair's exponents are whole bytes, and so are the bits of its planes.
+SplitFacts split_bf16_lines(ConstLines values, std::size_t n, const Planes& planes) {
+  const D8 d8;
+  const D16 d16;
+  const hn::Repartition<std::uint32_t, D8> d32;
+  const std::size_t lanes = hn::Lanes(d8);
+  const auto rotated = [&](auto words) {
+    return hn::BitCast(d8, hn::RotateRight<31>(hn::BitCast(d32, words)));
+  };
+  auto any = hn::Zero(d8);
+  auto all = hn::Set(d8, 0xff);
+  SplitFacts facts;
+  std::size_t first = 0;
+  for (; first + tile_width <= n; first += tile_width, values.first += values.pitch) {
+    const auto* words = reinterpret_cast<const std::uint16_t*>(values.first);
+    for (std::size_t c = 0; c < tile_width; c += lanes) {
+      const auto low = hn::LoadU(d16, words + c);
+      const auto high = hn::LoadU(d16, words + c + lanes / 2);
+      facts.zeros += hn::CountTrue(d16, hn::Eq(low, hn::Zero(d16)));
+      facts.zeros += hn::CountTrue(d16, hn::Eq(high, hn::Zero(d16)));
+      const auto a = rotated(low), b = rotated(high);
+      any = hn::Or(any, hn::Or(a, b));
+      all = hn::And(all, hn::And(a, b));
+      hn::StoreU(hn::ConcatOdd(d8, b, a), d8, planes[0] + first + c);
+      hn::StoreU(hn::ConcatEven(d8, b, a), d8, planes[1] + first + c);
+    }
   }
+  HWY_ALIGN std::uint8_t anys[64], alls[64];
+  hn::Store(any, d8, anys);
+  hn::Store(all, d8, alls);
+  for (std::size_t i = 0; i < lanes; ++i) {
+    facts.ranges[1 - i % 2].add({anys[i], alls[i]});
+  }
+  const std::size_t left = n - first;
+  const Planes rest = planes_from(planes, first);
+  split_bf16(values.first, 0, left, rest);
+  for (std::size_t p = 0; p < 2; ++p) facts.ranges[p].add(range(rest[p], left));
+  facts.zeros += count_zeros_of<std::uint16_t>(values.first, left);
+  return facts;
+}
+
+SplitFacts split(DType dtype, bool zigzag, ConstLines values, std::size_t n, const Planes& planes) {
+  if (dtype == DType::bf16) return split_bf16_lines(values, n, planes);
+  const std::size_t elem_size = size_of(dtype);
+  SplitFacts facts;
+  visit_view(dtype, zigzag, [&]<class View>() {
+    for_each_run(values, n, elem_size, [&](std::size_t first, std::size_t size) {
+      const std::byte* from = values.at(first, elem_size);
+      split_loop<View>(from, size, planes_from(planes, first));
+      facts.zeros += count_zeros_of<typename View::Word>(from, size);
+    });
+    for (std::size_t p = 0; p < View::planes; ++p) facts.ranges[p] = range(planes[p], n);
+  });
+  return facts;
+}
+
+void join_bf16_lines(const Planes& planes, std::size_t n, Lines values) {
+  const D8 d8;
+  const hn::Repartition<std::uint32_t, D8> d32;
+  const std::size_t lanes = hn::Lanes(d8);
+  std::size_t first = 0;
+  for (; first + tile_width <= n; first += tile_width, values.first += values.pitch) {
+    auto* to = reinterpret_cast<std::uint8_t*>(values.first);
+    for (std::size_t c = 0; c < tile_width; c += lanes) {
+      const auto rest = hn::LoadU(d8, planes[1] + first + c);
+      const auto exponent = hn::LoadU(d8, planes[0] + first + c);
+      const auto low = hn::BitCast(d32, hn::InterleaveLower(d8, rest, exponent));
+      const auto high = hn::BitCast(d32, hn::InterleaveUpper(d8, rest, exponent));
+      store_blocks(hn::BitCast(d8, hn::RotateRight<1>(low)),
+                   hn::BitCast(d8, hn::RotateRight<1>(high)), to + 2 * c);
+    }
+  }
+  join_bf16(planes_from(planes, first), 0, n - first, values.first);
+}
+
+void join(DType dtype, bool zigzag, const Planes& planes, std::size_t n, Lines values) {
+  if (dtype == DType::bf16) return join_bf16_lines(planes, n, values);
+  visit_view(dtype, zigzag, [&]<class View>() {
+    for_each_run(values, n, size_of(dtype), [&](std::size_t first, std::size_t size) {
+      join_loop<View>(planes_from(planes, first), size, values.at(first, size_of(dtype)));
+    });
+  });
 }
 
 // Counters live in registers: 8 at a time suit every instruction set. A column beyond the width
@@ -234,12 +266,18 @@ void decode_tier(int tier, const std::uint8_t* codes, std::size_t n, const std::
 }
 
 std::size_t count_escapes(const std::uint8_t* codes, std::size_t size) {
-  constexpr std::uint64_t low_bits = 0x5555555555555555;
-  std::size_t count = 0, i = 0;
-  for (; i + 8 <= size; i += 8) {
-    const auto x = load<std::uint64_t>(codes + i);
-    count += static_cast<std::size_t>(std::popcount(x & x >> 1 & low_bits));
+  const D8 d8;
+  const std::size_t lanes = hn::Lanes(d8);
+  const hn::Repartition<std::uint64_t, D8> d64;
+  auto counts = hn::Zero(d64);
+  std::size_t i = 0;
+  for (; i + lanes <= size; i += lanes) {
+    const auto x = hn::LoadU(d8, codes + i);
+    const auto upper = hn::BitCast(d8, hn::ShiftRight<1>(hn::BitCast(D16(), x)));
+    const auto threes = hn::And(hn::And(x, upper), hn::Set(d8, 0x55));
+    counts = hn::Add(counts, hn::SumsOf8(hn::PopulationCount(threes)));
   }
+  std::size_t count = hn::GetLane(hn::SumOfLanes(d64, counts));
   for (; i < size; ++i) {
     count += static_cast<std::size_t>(std::popcount(codes[i] & codes[i] >> 1 & 0x55u));
   }
@@ -323,7 +361,6 @@ const Kernels* target_kernels() {
       .split = split,
       .join = join,
       .range = range,
-      .count_zeros = count_zeros,
       .count_window = count_window,
       .encode_block = encode_block,
       .encode_tier = encode_tier,

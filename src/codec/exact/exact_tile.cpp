@@ -11,6 +11,8 @@ namespace offramp::exact {
 namespace {
 
 using tiles::CodedTile;
+using tiles::ConstLines;
+using tiles::Lines;
 using tiles::TileExtent;
 using tiles::TileMode;
 
@@ -32,22 +34,17 @@ struct Job {
         work(scratch, view.planes, elem_size) {}
 };
 
-using BitRanges = std::array<BitRange, max_planes>;
-
 int varying_bits(const BitRange& range) {
   return std::popcount(static_cast<unsigned>(range.varying()));
 }
 
 // Splits values to the planes in `job.work` and says which bits vary. Integers take the zigzag or
 // not, whichever has fewer; returns whether.
-bool split_ranges(const Job& job, const std::byte* values, std::size_t n, BitRanges& ranges) {
+bool split_values(const Job& job, ConstLines values, std::size_t n, SplitFacts& facts) {
   const auto attempt = [&](bool zigzag) {
-    job.kernels.split(job.dtype, zigzag, values, n, job.work.planes);
+    facts = job.kernels.split(job.dtype, zigzag, values, n, job.work.planes);
     int bits = 0;
-    for (std::size_t p = 0; p < job.view.planes; ++p) {
-      ranges[p] = job.kernels.range(job.work.planes[p], n);
-      bits += varying_bits(ranges[p]);
-    }
+    for (std::size_t p = 0; p < job.view.planes; ++p) bits += varying_bits(facts.ranges[p]);
     return bits;
   };
   const int plain = attempt(false);
@@ -57,10 +54,12 @@ bool split_ranges(const Job& job, const std::byte* values, std::size_t n, BitRan
   return false;
 }
 
-CodedTile encode_raw(std::span<const std::byte> values, std::byte* body) {
-  const std::size_t size = padded(values.size());
-  std::memcpy(body, values.data(), values.size());
-  std::memset(body + values.size(), 0, size - values.size());
+CodedTile encode_raw(const Job& job, ConstLines values, std::size_t n, std::byte* body) {
+  const std::size_t content = n * job.elem_size, size = padded(content);
+  for_each_run(values, n, job.elem_size, [&](std::size_t k, std::size_t run) {
+    std::memcpy(body + k * job.elem_size, values.at(k, job.elem_size), run * job.elem_size);
+  });
+  std::memset(body + content, 0, size - content);
   return {.mode = tiles::raw_mode, .body_size = static_cast<std::uint32_t>(size), .heap_size = 0};
 }
 
@@ -117,15 +116,16 @@ CodedTile encode_planes(const Job& job, bool zigzag, const BitRanges& ranges, Ex
 }
 
 // Mode 5, or mode 0 with size 0 where the tile is not sparse.
-CodedTile encode_sparse(const Job& job, TileExtent extent, const std::byte* values, std::byte* body,
+CodedTile encode_sparse(const Job& job, TileExtent extent, ConstLines values, std::byte* body,
                         std::byte* heap) {
   const SparseTile tile{extent.values, extent.rows, extent.width, job.elem_size};
   const SparseRest rest = encode_positions(tile, values, job.work.values, body);
   if (rest.n == 0) return {};
-  BitRanges ranges;
-  const bool zigzag = split_ranges(job, job.work.values, rest.n, ranges);
-  CodedTile planes = encode_planes(job, zigzag, ranges, {rest.n, extent.width}, rest.by_channel,
-                                   body + rest.body_size, heap);
+  SplitFacts facts;
+  const auto kept = ConstLines::without_gaps(job.work.values, job.elem_size);
+  const bool zigzag = split_values(job, kept, rest.n, facts);
+  CodedTile planes = encode_planes(job, zigzag, facts.ranges, {rest.n, extent.width},
+                                   rest.by_channel, body + rest.body_size, heap);
   return coded(sparse_mode, rest.body_size + planes.body_size, planes.heap_size);
 }
 
@@ -136,7 +136,7 @@ struct Statistics {
 
 // Mode 5, or mode 4 where that is as small: it is tried unless it has no chance.
 CodedTile encode_often_zero(const Job& job, TileExtent extent, std::size_t zeros,
-                            Statistics statistics, const std::byte* values, std::byte* body,
+                            Statistics statistics, ConstLines values, std::byte* body,
                             std::byte* heap) {
   const Extent whole{extent.values, extent.width};
   CodedTile sparse = encode_sparse(job, extent, values, job.work.other_body, job.work.other_heap);
@@ -215,7 +215,7 @@ bool is_sound(TileExtent extent) {
 }
 
 bool decode_planes(const Job& job, Extent extent, bool by_channel, std::span<const std::byte> body,
-                   std::span<const std::byte> heap, std::byte* values) {
+                   std::span<const std::byte> heap, Lines values) {
   const std::size_t header = form_header_size(job.view.planes);
   if (body.size() < header) return false;
   const auto form = read_form_header(job.view, body.first(header));
@@ -226,19 +226,20 @@ bool decode_planes(const Job& job, Extent extent, bool by_channel, std::span<con
 }
 
 bool decode_sparse(const Job& job, TileExtent extent, std::span<const std::byte> body,
-                   std::span<const std::byte> heap, std::byte* values) {
+                   std::span<const std::byte> heap, Lines values) {
   const SparseTile tile{extent.values, extent.rows, extent.width, job.elem_size};
   SparseRest rest;
   if (!read_positions(tile, body, rest)) return false;
   const auto planes = body.subspan(rest.body_size);
-  if (!decode_planes(job, {rest.n, extent.width}, rest.by_channel, planes, heap, job.work.values)) {
+  const auto kept = Lines::without_gaps(job.work.values, job.elem_size);
+  if (!decode_planes(job, {rest.n, extent.width}, rest.by_channel, planes, heap, kept)) {
     return false;
   }
   return scatter(tile, body, rest, job.work.values, values);
 }
 
 bool decode_tiered(const Job& job, Bases bases, Extent extent, std::span<const std::byte> body,
-                   std::span<const std::byte> heap, std::byte* values) {
+                   std::span<const std::byte> heap, Lines values) {
   if (!job.view.is_float) return false;
   const Form form = tiered_form(job.view, bases);
   return decode_form(job.kernels, job.dtype, form, extent, body, heap, values, job.work);
@@ -246,37 +247,37 @@ bool decode_tiered(const Job& job, Bases bases, Extent extent, std::span<const s
 
 }  // namespace
 
-CodedTile encode_tile(const Kernels& kernels, DType dtype, TileExtent extent,
-                      const std::byte* values, std::byte* body, std::byte* heap,
-                      std::byte* scratch) {
+CodedTile encode_tile(const Kernels& kernels, DType dtype, TileExtent extent, ConstLines values,
+                      std::byte* body, std::byte* heap, std::byte* scratch) {
   const Job job(kernels, dtype, scratch);
   const std::size_t n = extent.values;
-  const std::span<const std::byte> bytes(values, n * job.elem_size);
-
-  BitRanges ranges;
-  const bool zigzag = split_ranges(job, values, n, ranges);
-  const std::size_t zeros = kernels.count_zeros(values, n, job.elem_size);
+  SplitFacts facts;
+  const bool zigzag = split_values(job, values, n, facts);
+  const BitRanges& ranges = facts.ranges;
   CodedTile tile;
-  if (8 * zeros >= n) {
-    tile = encode_often_zero(job, extent, zeros, {zigzag, ranges}, values, body, heap);
+  if (8 * facts.zeros >= n) {
+    tile = encode_often_zero(job, extent, facts.zeros, {zigzag, ranges}, values, body, heap);
   } else if (is_ordinary(job, ranges)) {
     tile = encode_ordinary(job, ranges, {n, extent.width}, body, heap);
   } else {
     tile = encode_planes(job, zigzag, ranges, {n, extent.width}, true, body, heap);
   }
-  return total(tile) < padded(bytes.size()) ? tile : encode_raw(bytes, body);
+  return total(tile) < padded(n * job.elem_size) ? tile : encode_raw(job, values, n, body);
 }
 
 bool decode_tile(const Kernels& kernels, DType dtype, TileExtent extent, TileMode mode,
-                 std::span<const std::byte> body, std::span<const std::byte> heap,
-                 std::byte* values, std::byte* scratch) {
+                 std::span<const std::byte> body, std::span<const std::byte> heap, Lines values,
+                 std::byte* scratch) {
   if (!is_sound(extent)) return false;
   const Job job(kernels, dtype, scratch);
   const std::size_t size = extent.values * job.elem_size;
   const Extent whole{extent.values, extent.width};
   if (mode == tiles::raw_mode) {
     if (!heap.empty() || body.size() != padded(size) || !is_zero(body.subspan(size))) return false;
-    std::memcpy(values, body.data(), size);
+    for_each_run(values, extent.values, job.elem_size, [&](std::size_t k, std::size_t run) {
+      std::memcpy(values.at(k, job.elem_size), body.data() + k * job.elem_size,
+                  run * job.elem_size);
+    });
     return true;
   }
   if (mode == planes_mode) return decode_planes(job, whole, true, body, heap, values);
@@ -305,14 +306,14 @@ const TileCoder& exact_tile_coder() noexcept {
         return exact::form_size(exact::tiered_form(view, *bases), extent.values, extent.width);
       },
       .encode =
-          [](DType dtype, TileExtent extent, const std::byte* values, std::byte* body,
-             std::byte* heap, std::byte* scratch) {
+          [](DType dtype, TileExtent extent, ConstLines values, std::byte* body, std::byte* heap,
+             std::byte* scratch) {
             return exact::encode_tile(exact::fast_kernels(), dtype, extent, values, body, heap,
                                       scratch);
           },
       .decode =
           [](DType dtype, TileExtent extent, TileMode mode, std::span<const std::byte> body,
-             std::span<const std::byte> heap, std::byte* values, std::byte* scratch) {
+             std::span<const std::byte> heap, Lines values, std::byte* scratch) {
             return exact::decode_tile(exact::fast_kernels(), dtype, extent, mode, body, heap,
                                       values, scratch);
           },

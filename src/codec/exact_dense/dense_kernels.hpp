@@ -39,6 +39,14 @@ struct StreamEnds {
   std::uint32_t buffer[max_lanes]{};
 };
 
+/// Where rows of `pitch` words go: bf16 values that stand in lines, or a buffer.
+struct Rows {
+  std::uint16_t* first{};
+  std::size_t step{pitch};  ///< words from one row to the next
+
+  std::uint16_t* operator[](std::size_t row) const noexcept { return first + row * step; }
+};
+
 /// The loops over a tile, by instruction set. `words` are rows of `pitch` values in bf16's layout.
 struct Kernels {
   const char* name{};
@@ -48,9 +56,10 @@ struct Kernels {
   void (*pack)(const std::uint16_t* words, TileExtent extent, const Field& field,
                std::uint32_t* rest){};
 
-  /// Ors the field's pieces into `words`, whole rows of the pitch (even beyond the extent).
+  /// Writes `words` with the field's pieces ored in to `out`, which may be `words`: whole rows of
+  /// the pitch (even beyond the extent).
   void (*unpack)(const std::uint32_t* rest, TileExtent extent, const Field& field,
-                 std::uint16_t* words){};
+                 const std::uint16_t* words, Rows out){};
 
   /// Codes signs, exponents and top mantissa bits from ends.first_* to `stream` (max_stream_words);
   /// fills the rest of `ends` and gives the number of words.

@@ -139,7 +139,7 @@ std::optional<Sizes> encode_plain(const Kernels& kernels, DType dtype, TileExten
 
 bool decode_plain(const Kernels& kernels, DType dtype, TileExtent extent, tiles::TileMode mode,
                   std::span<const std::byte> body, std::span<const std::byte> heap,
-                  std::byte* values, Workspace& workspace) {
+                  tiles::Lines values, Workspace& workspace) {
   auto piece = read_heap_piece(extent, heap);
   if (!piece) return false;
   const unsigned full = mantissa_bits(dtype) - 1;
@@ -157,9 +157,6 @@ bool decode_plain(const Kernels& kernels, DType dtype, TileExtent extent, tiles:
     stream = workspace.stream;
   }
   std::uint16_t* words = workspace.words;
-  const bool in_place = is_words(dtype, extent) &&
-                        reinterpret_cast<std::uintptr_t>(values) % alignof(std::uint16_t) == 0;
-  if (in_place) words = reinterpret_cast<std::uint16_t*>(values);
   if (!kernels.decode(stream, count, extent, piece->plan, piece->ends, words)) return false;
 
   const std::size_t n = rest_words(extent.rows, shape);
@@ -169,17 +166,24 @@ bool decode_plain(const Kernels& kernels, DType dtype, TileExtent extent, tiles:
   const std::byte* tail_end = tail + std::size_t{shape.tail_bytes} * extent.values;
   if (!all_zero(tail_end, body.data() + body.size())) return false;
   const RestFields fields = rest_fields(shape);
-  kernels.unpack(workspace.rest, extent, fields.core, words);
+  // Words go straight to the values where these are words and nothing is left to check.
+  const bool direct = is_words(dtype, extent) && extent.rows % chunk_rows == 0 &&
+                      reinterpret_cast<std::uintptr_t>(values.first) % alignof(std::uint16_t) == 0;
+  const Rows out = direct ? Rows{reinterpret_cast<std::uint16_t*>(values.first),
+                                 values.pitch / sizeof(std::uint16_t)}
+                          : Rows{words};
+  kernels.unpack(workspace.rest, extent, fields.core, words, out);
   if (shape.subtail > 0) {
     std::memset(workspace.subtails, 0, std::size_t{extent.rows} * pitch * 2);
-    kernels.unpack(workspace.rest, extent, fields.subtail, workspace.subtails);
+    kernels.unpack(workspace.rest, extent, fields.subtail, workspace.subtails,
+                   {workspace.subtails});
   }
   static_assert(max_rest_words <= max_stream_words);
   if (!rest_is_canonical(kernels, words, workspace.subtails, extent, fields, workspace.rest,
                          n * lanes_of(extent), workspace.stream)) {
     return false;
   }
-  return in_place || join_values(dtype, words, workspace.subtails, tail, extent, rest_bits, values);
+  return direct || join_values(dtype, words, workspace.subtails, tail, extent, rest_bits, values);
 }
 
 }  // namespace offramp::exact_dense

@@ -77,33 +77,49 @@ void pack(const std::uint16_t* words, TileExtent extent, const Field& field, std
       });
 }
 
+/// Ors pieces of p bits into rows j and j + 1 of a chunk, j even; `from` is the chunk's first lane
+/// word of these pieces.
+HWY_INLINE void add_pieces(unsigned p, const std::uint32_t* from, std::uint32_t j, unsigned shift,
+                           Lanes& even, Lanes& odd) {
+  const std::uint32_t rows_a_word = 16 / p;
+  const Lanes in = load_lanes(from + j / rows_a_word * max_lanes);
+  const Vector mask = set(((1U << p) - 1) * 0x01010101U);
+  const int down = static_cast<int>(j % rows_a_word / 2 * p);
+  const int up = static_cast<int>(shift);
+  for (std::size_t i = 0; i < vectors; ++i) {
+    const Vector bytes = hn::And(hn::ShiftRightSame(in[i], down), mask);
+    even[i] = hn::Or(even[i], hn::ShiftLeftSame(even_row(bytes), up));
+    odd[i] = hn::Or(odd[i], hn::ShiftLeftSame(odd_row(bytes), up));
+  }
+}
+
+/// Both rows of a pair take all their pieces at once: `out` may be far away, and is written once.
 void unpack(const std::uint32_t* rest, TileExtent extent, const Field& field,
-            std::uint16_t* words) {
-  if (lanes_of(extent) != max_lanes) return reference_kernels().unpack(rest, extent, field, words);
-  for_each_piece(
-      extent, field,
-      [&](unsigned p, unsigned shift, std::uint32_t word, std::uint32_t first, std::uint32_t rows) {
-        const Vector mask = set(((1U << p) - 1) * 0x01010101U);
-        const int up = static_cast<int>(shift);
-        const std::uint32_t rows_a_word = 16 / p;
-        for (std::uint32_t r = 0; r < rows; r += rows_a_word, ++word) {
-          const Lanes in = load_lanes(rest + word * max_lanes);
-          for (std::uint32_t j = 0; j < rows_a_word && r + j < rows; j += 2) {
-            std::uint16_t* at = words + (first + r + j) * pitch;
-            const bool has_odd = r + j + 1 < rows;
-            Lanes even = load_lanes(at);
-            Lanes odd = has_odd ? load_lanes(at + pitch) : set_lanes(0);
-            const int down = static_cast<int>(j / 2 * p);
-            for (std::size_t i = 0; i < vectors; ++i) {
-              const Vector bytes = hn::And(hn::ShiftRightSame(in[i], down), mask);
-              even[i] = hn::Or(even[i], hn::ShiftLeftSame(even_row(bytes), up));
-              odd[i] = hn::Or(odd[i], hn::ShiftLeftSame(odd_row(bytes), up));
-            }
-            store_lanes(even, at);
-            if (has_odd) store_lanes(odd, at + pitch);
-          }
-        }
-      });
+            const std::uint16_t* words, Rows out) {
+  if (lanes_of(extent) != max_lanes) {
+    return reference_kernels().unpack(rest, extent, field, words, out);
+  }
+  for (std::uint32_t row = 0; row < extent.rows; row += chunk_rows) {
+    const std::uint32_t rows = std::min(chunk_rows, extent.rows - row);
+    const std::uint32_t* fours = rest + field.first_word(row / chunk_rows, rows) * max_lanes;
+    const std::uint32_t* twos = fours + field_words(rows, field.bits & 4) * max_lanes;
+    const std::uint32_t* ones = twos + field_words(rows, field.bits & 2) * max_lanes;
+    for (std::uint32_t j = 0; j < rows; j += 2) {
+      const bool has_odd = j + 1 < rows;
+      const std::uint16_t* from = words + (row + j) * pitch;
+      Lanes even = load_lanes(from);
+      Lanes odd = has_odd ? load_lanes(from + pitch) : set_lanes(0);
+      if ((field.bits & 4) != 0) {
+        add_pieces(4, fours, j, field.shift + (field.bits & 3), even, odd);
+      }
+      if ((field.bits & 2) != 0) {
+        add_pieces(2, twos, j, field.shift + (field.bits & 1), even, odd);
+      }
+      if ((field.bits & 1) != 0) add_pieces(1, ones, j, field.shift, even, odd);
+      store_lanes(even, out[row + j]);
+      if (has_odd) store_lanes(odd, out[row + j + 1]);
+    }
+  }
 }
 
 #endif  // OFFRAMP_DENSE_HAS_LANES

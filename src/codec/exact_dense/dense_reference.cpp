@@ -60,14 +60,17 @@ void pack(const std::uint16_t* words, TileExtent extent, const Field& field, std
 }
 
 void unpack(const std::uint32_t* rest, TileExtent extent, const Field& field,
-            std::uint16_t* words) {
+            const std::uint16_t* words, Rows out) {
   const std::uint32_t lanes = lanes_of(extent);
+  for (std::uint32_t r = 0; r < extent.rows; ++r) {
+    if (out[r] != words + r * pitch) std::copy_n(words + r * pitch, pitch, out[r]);
+  }
   for (std::uint32_t g = 0; g < chunks_of(extent); ++g) {
     const std::uint32_t rows = rows_of_chunk(extent, g);
     for_each_piece(field, g, rows, [&](unsigned p, unsigned down, std::uint32_t first) {
       for (std::uint32_t v = 0; v < 2 * rows; ++v) {
         const auto [word, shift] = piece_place(v, p);
-        std::uint16_t* row = words + (g * chunk_rows + v / 2) * pitch;
+        std::uint16_t* row = out[g * chunk_rows + v / 2];
         for (std::uint32_t l = 0; l < lanes; ++l) {
           const std::uint32_t piece = rest[(first + word) * lanes + l] >> shift & ((1U << p) - 1);
           row[2 * l + v % 2] =

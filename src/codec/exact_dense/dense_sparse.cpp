@@ -76,7 +76,7 @@ void compact(const std::byte* values, TileExtent extent, std::uint32_t count, st
 /// False where a bit stands for a value that does not exist, or a value is zero.
 template <class Bits>
 bool expand(const std::byte* bitmap, const std::byte* inner, TileExtent extent, std::uint32_t count,
-            std::byte* values) {
+            tiles::Lines values) {
   InnerPlaces places(count);
   bool good = true;
   for (std::uint32_t c = 0; c < extent.width; ++c) {
@@ -94,7 +94,7 @@ bool expand(const std::byte* bitmap, const std::byte* inner, TileExtent extent, 
         value = load<Bits>(inner + places.next() * sizeof(Bits));
         good &= value != 0;
       }
-      store(values + (r * extent.width + c) * sizeof(Bits), value);
+      store(values.at(std::size_t{r} * extent.width + c, sizeof(Bits)), value);
     }
   }
   return good;
@@ -134,7 +134,7 @@ std::optional<Sizes> encode_sparse(const Kernels& kernels, DType dtype, TileExte
 
 bool decode_sparse(const Kernels& kernels, DType dtype, TileExtent extent,
                    std::span<const std::byte> body, std::span<const std::byte> heap,
-                   std::byte* values, std::byte* inner, Workspace& workspace) {
+                   tiles::Lines values, std::byte* inner, Workspace& workspace) {
   const std::size_t size = bitmap_size(extent);
   const std::size_t head = round_up(size, tiles::section_alignment);
   if (body.size() < head) return false;
@@ -146,7 +146,8 @@ bool decode_sparse(const Kernels& kernels, DType dtype, TileExtent extent,
   }
   if (count == 0 || count > extent.values) return false;
   if (!decode_plain(kernels, dtype, InnerPlaces(count).extent(count), trimmed_mode,
-                    body.subspan(head), heap, inner, workspace)) {
+                    body.subspan(head), heap, tiles::Lines::without_gaps(inner, size_of(dtype)),
+                    workspace)) {
     return false;
   }
   return visit_bits(dtype, [&]<class Bits>(Bits) {

@@ -38,7 +38,7 @@ struct Sizes {
 /// The inverse. `mode` 16 allows no trimmed rest.
 [[nodiscard]] bool decode_plain(const Kernels& kernels, DType dtype, TileExtent extent,
                                 tiles::TileMode mode, std::span<const std::byte> body,
-                                std::span<const std::byte> heap, std::byte* values,
+                                std::span<const std::byte> heap, tiles::Lines values,
                                 Workspace& workspace);
 
 /// Mode 18. `inner` has room for a tile of values.
@@ -49,15 +49,15 @@ struct Sizes {
                                                  Workspace& workspace);
 [[nodiscard]] bool decode_sparse(const Kernels& kernels, DType dtype, TileExtent extent,
                                  std::span<const std::byte> body, std::span<const std::byte> heap,
-                                 std::byte* values, std::byte* inner, Workspace& workspace);
+                                 tiles::Lines values, std::byte* inner, Workspace& workspace);
 
 /// The tile coder over a given table of kernels; exact_dense_tile_coder() uses kernels().
 [[nodiscard]] tiles::CodedTile encode_tile(const Kernels& kernels, DType dtype, TileExtent extent,
-                                           const std::byte* values, std::byte* body,
+                                           tiles::ConstLines values, std::byte* body,
                                            std::byte* heap, std::byte* scratch);
 [[nodiscard]] bool decode_tile(const Kernels& kernels, DType dtype, TileExtent extent,
                                tiles::TileMode mode, std::span<const std::byte> body,
-                               std::span<const std::byte> heap, std::byte* values,
+                               std::span<const std::byte> heap, tiles::Lines values,
                                std::byte* scratch);
 
 }  // namespace offramp::exact_dense

@@ -22,10 +22,11 @@ std::size_t raw_size(DType dtype, TileExtent extent) {
   return round_up(extent.values * size_of(dtype), tiles::section_alignment);
 }
 
-/// A call's scratch: the workspace, a tile of values and a second attempt.
+/// A call's scratch: the workspace, two tiles of values and a second attempt.
 struct Scratch {
   Workspace* workspace;
   std::byte* inner;
+  std::byte* gathered;
   std::byte* other_body;
   std::byte* other_heap;
   std::byte* exact;
@@ -40,14 +41,15 @@ struct Scratch {
     return round_up(tiles::exact_tile_coder().max_heap_size(dtype), cache_line);
   }
   static std::size_t size(DType dtype) {
-    return sizeof(Workspace) + inner_size(dtype) + body_size(dtype) + heap_size(dtype) +
+    return sizeof(Workspace) + 2 * inner_size(dtype) + body_size(dtype) + heap_size(dtype) +
            tiles::exact_tile_coder().scratch_size(dtype);
   }
 
   Scratch(DType dtype, std::byte* at)
       : workspace(reinterpret_cast<Workspace*>(at)),
         inner(at + sizeof(Workspace)),
-        other_body(inner + inner_size(dtype)),
+        gathered(inner + inner_size(dtype)),
+        other_body(gathered + inner_size(dtype)),
         other_heap(other_body + body_size(dtype)),
         exact(other_heap + heap_size(dtype)) {}
 };
@@ -96,34 +98,38 @@ std::size_t nominal_body_size(DType dtype, TileExtent extent, TileMode mode) {
   return rest_body_size(extent, rest_shape(mantissa_bits(dtype) - 1));
 }
 
-CodedTile encode(DType dtype, TileExtent extent, const std::byte* values, std::byte* body,
+CodedTile encode(DType dtype, TileExtent extent, tiles::ConstLines values, std::byte* body,
                  std::byte* heap, std::byte* scratch) {
   return encode_tile(kernels(), dtype, extent, values, body, heap, scratch);
 }
 
 bool decode(DType dtype, TileExtent extent, TileMode mode, std::span<const std::byte> body,
-            std::span<const std::byte> heap, std::byte* values, std::byte* scratch) {
+            std::span<const std::byte> heap, tiles::Lines values, std::byte* scratch) {
   return decode_tile(kernels(), dtype, extent, mode, body, heap, values, scratch);
 }
 
 }  // namespace
 
 CodedTile encode_tile(const Kernels& kernels, DType dtype, TileExtent extent,
-                      const std::byte* values, std::byte* body, std::byte* heap,
+                      tiles::ConstLines values, std::byte* body, std::byte* heap,
                       std::byte* scratch_bytes) {
   const tiles::TileCoder& exact = tiles::exact_tile_coder();
   const Scratch scratch(dtype, scratch_bytes);
   const std::size_t raw = raw_size(dtype, extent);
   ValueFacts facts;
-  if (mantissa_bits(dtype) > 0) facts = find_facts(dtype, values, extent.values);
+  const std::byte* floats = values.first;
+  if (mantissa_bits(dtype) > 0) {
+    facts = find_facts(dtype, values, extent.values, scratch.gathered);
+    if (values.has_gaps(size_of(dtype))) floats = scratch.gathered;
+  }
   const Judgement judgement = judge(dtype, extent, facts);
 
   std::optional<Sizes> dense;
   if (judgement.mode == sparse_mode) {
-    dense = encode_sparse(kernels, dtype, extent, judgement.rest_bits, values, raw, body, heap,
+    dense = encode_sparse(kernels, dtype, extent, judgement.rest_bits, floats, raw, body, heap,
                           scratch.inner, *scratch.workspace);
   } else if (judgement.mode != tiles::raw_mode) {
-    dense = encode_plain(kernels, dtype, extent, judgement.rest_bits, values, raw, body, heap,
+    dense = encode_plain(kernels, dtype, extent, judgement.rest_bits, floats, raw, body, heap,
                          *scratch.workspace);
   }
   if (!dense) return exact.encode(dtype, extent, values, body, heap, scratch.exact);
@@ -141,7 +147,7 @@ CodedTile encode_tile(const Kernels& kernels, DType dtype, TileExtent extent,
 
 bool decode_tile(const Kernels& kernels, DType dtype, TileExtent extent, TileMode mode,
                  std::span<const std::byte> body, std::span<const std::byte> heap,
-                 std::byte* values, std::byte* scratch_bytes) {
+                 tiles::Lines values, std::byte* scratch_bytes) {
   const Scratch scratch(dtype, scratch_bytes);
   if (mode < plain_mode) {
     return tiles::exact_tile_coder().decode(dtype, extent, mode, body, heap, values, scratch.exact);

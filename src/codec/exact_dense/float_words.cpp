@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codec/exact_dense/float_words.hpp"
 
+#include "codec/tiles/rows.hpp"
 #include "core/bytes.hpp"
 
 #include <cstring>
@@ -126,13 +127,14 @@ void split(const std::byte* values, TileExtent extent, unsigned rest_bits, std::
 
 template <class Format>
 bool join(const std::uint16_t* words, const std::uint16_t* subtails, const std::byte* planes,
-          TileExtent extent, unsigned rest_bits, std::byte* values) {
+          TileExtent extent, unsigned rest_bits, tiles::Lines values) {
   using Bits = typename Format::bits_type;
   const Tail tail = Tail::of<Format>(rest_bits);
   const RestShape shape = rest_shape(rest_bits);
   std::uint32_t exponents = 0;
   std::uint32_t i = 0;
   for (std::uint32_t r = 0; r < extent.rows; ++r) {
+    std::byte* to = values.at(i, sizeof(Bits));
     for (std::uint32_t c = 0; c < extent.width && i < extent.values; ++c, ++i) {
       std::uint64_t bits = shape.subtail > 0 ? subtails[r * pitch + c] : 0U;
       for (unsigned j = shape.tail_bytes; j-- > 0;) {
@@ -141,7 +143,7 @@ bool join(const std::uint16_t* words, const std::uint16_t* subtails, const std::
       }
       const std::uint32_t word = words[r * pitch + c];
       exponents |= word >> 7 & 255;
-      store(values + i * sizeof(Bits), Format::value(word, bits << tail.dropped));
+      store(to + c * sizeof(Bits), Format::value(word, bits << tail.dropped));
     }
   }
   return (exponents & ~Format::exponent_mask) == 0;
@@ -173,7 +175,14 @@ void write_tail_bytes(DType dtype, const std::byte* values, TileExtent extent, u
 
 bool join_values(DType dtype, const std::uint16_t* words, const std::uint16_t* subtails,
                  const std::byte* planes, TileExtent extent, unsigned rest_bits,
-                 std::byte* values) {
+                 tiles::Lines values) {
+  if (is_words(dtype, extent)) {
+    constexpr std::size_t row = pitch * sizeof(std::uint16_t);
+    tiles::copy_rows(
+        {.rows = extent.rows, .size = row, .from_pitch = row, .to_pitch = values.pitch},
+        reinterpret_cast<const std::byte*>(words), values.first);
+    return true;
+  }
   bool good = false;
   visit_float(dtype, [&]<class Format>(Format) {
     good = join<Format>(words, subtails, planes, extent, rest_bits, values);

@@ -56,10 +56,12 @@ struct ValueFacts {
   bool exponents_fit{true};  ///< false for fp64 with an exponent that has no word
 };
 
-/// `dtype` must be a float.
-[[nodiscard]] ValueFacts find_facts(DType dtype, const std::byte* values, std::uint32_t count);
+/// `dtype` must be a float. Values that have gaps are copied to `gathered` as they are looked at:
+/// what follows reads them several times.
+[[nodiscard]] ValueFacts find_facts(DType dtype, tiles::ConstLines values, std::uint32_t count,
+                                    std::byte* gathered);
 
-/// Whether values of that dtype and extent already lie as words, rows of the pitch.
+/// Whether values of that dtype and extent are words already, and their lines the rows.
 [[nodiscard]] constexpr bool is_words(DType dtype, TileExtent extent) noexcept {
   return dtype == DType::bf16 && extent.width == pitch && extent.values == extent.rows * pitch;
 }
@@ -76,6 +78,6 @@ void write_tail_bytes(DType dtype, const std::byte* values, TileExtent extent, u
 /// Puts values together again; the inverse of both. False where an exponent is none of the dtype's.
 [[nodiscard]] bool join_values(DType dtype, const std::uint16_t* words,
                                const std::uint16_t* subtails, const std::byte* planes,
-                               TileExtent extent, unsigned rest_bits, std::byte* values);
+                               TileExtent extent, unsigned rest_bits, tiles::Lines values);
 
 }  // namespace offramp::exact_dense

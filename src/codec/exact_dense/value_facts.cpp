@@ -11,6 +11,9 @@
 
 #include <hwy/highway.h>
 
+#include <algorithm>
+#include <cstring>
+
 HWY_BEFORE_NAMESPACE();
 namespace offramp::exact_dense {
 namespace HWY_NAMESPACE {
@@ -26,61 +29,77 @@ HWY_INLINE void add_value(Bits value, ValueFacts& facts) {
   if constexpr (sizeof(Bits) == 8) facts.exponents_fit &= has_word(value);
 }
 
-/// Two vectors in turn, so that loads do not wait for sums. The zeros of a block fit the lanes.
-template <class Bits>
-ValueFacts find(const std::byte* values, std::uint32_t count) {
-  const hn::ScalableTag<Bits> tag;
-  const auto lanes = static_cast<std::uint32_t>(hn::Lanes(tag));
-  const auto* from = reinterpret_cast<const Bits*>(values);
-  constexpr std::uint32_t block_steps = 100;
-  auto ands = hn::Set(tag, static_cast<Bits>(~Bits{0})), other_ands = ands;
-  auto ors = hn::Zero(tag), other_ors = ors;
-  ValueFacts facts;
-  std::uint32_t i = 0;
-  while (i + 2 * lanes <= count) {
-    auto zeros = hn::Zero(tag);
-    for (std::uint32_t step = 0; step < block_steps && i + 2 * lanes <= count; ++step) {
-      const auto value = hn::LoadU(tag, from + i);
-      const auto other = hn::LoadU(tag, from + i + lanes);
-      ands = hn::And(ands, value);
-      other_ands = hn::And(other_ands, other);
-      ors = hn::Or(ors, value);
-      other_ors = hn::Or(other_ors, other);
-      zeros = hn::Sub(zeros, hn::VecFromMask(tag, value == hn::Zero(tag)));
-      zeros = hn::Sub(zeros, hn::VecFromMask(tag, other == hn::Zero(tag)));
-      i += 2 * lanes;
-    }
-    HWY_ALIGN Bits counts[hn::MaxLanes(tag)];
-    hn::Store(zeros, tag, counts);
-    for (std::uint32_t l = 0; l < lanes; ++l) facts.zeros += static_cast<std::uint32_t>(counts[l]);
-  }
+template <class Bits, bool copies>
+ValueFacts find(tiles::ConstLines values, std::uint32_t count, std::byte* gathered) {
+  const hn::CappedTag<Bits, tiles::tile_width> tag;
+  const std::size_t lanes = hn::Lanes(tag);
+  // Zeros are counted in the lanes for so many values: 255 steps, which fits bytes too.
+  const std::size_t block = 255 / (tiles::tile_width / lanes) * tiles::tile_width;
+  auto ands = hn::Set(tag, static_cast<Bits>(~Bits{0}));
+  auto ors = hn::Zero(tag);
   HWY_ALIGN Bits folded[hn::MaxLanes(tag)];
-  hn::Store(hn::And(ands, other_ands), tag, folded);
-  for (std::uint32_t l = 0; l < lanes; ++l) facts.all_and &= folded[l];
-  hn::Store(hn::Or(ors, other_ors), tag, folded);
-  for (std::uint32_t l = 0; l < lanes; ++l) facts.all_or |= folded[l];
-  for (; i < count; ++i) add_value<Bits>(load<Bits>(values + i * sizeof(Bits)), facts);
+  ValueFacts facts;
+  std::size_t i = 0;
+  while (i + tiles::tile_width <= count) {
+    auto zeros = hn::Zero(tag);
+    const std::size_t end = std::min<std::size_t>(i + block, count);
+    for (; i + tiles::tile_width <= end; i += tiles::tile_width, values.first += values.pitch) {
+      const auto* line = reinterpret_cast<const Bits*>(values.first);
+      for (std::size_t c = 0; c < tiles::tile_width; c += lanes) {
+        const auto value = hn::LoadU(tag, line + c);
+        if constexpr (copies) hn::StoreU(value, tag, reinterpret_cast<Bits*>(gathered) + i + c);
+        ands = hn::And(ands, value);
+        ors = hn::Or(ors, value);
+        zeros = hn::Sub(zeros, hn::VecFromMask(tag, value == hn::Zero(tag)));
+      }
+    }
+    hn::Store(zeros, tag, folded);
+    for (std::size_t l = 0; l < lanes; ++l) facts.zeros += static_cast<std::uint32_t>(folded[l]);
+  }
+  hn::Store(ands, tag, folded);
+  for (std::size_t l = 0; l < lanes; ++l) facts.all_and &= folded[l];
+  hn::Store(ors, tag, folded);
+  for (std::size_t l = 0; l < lanes; ++l) facts.all_or |= folded[l];
+  if constexpr (copies) {
+    std::memcpy(gathered + i * sizeof(Bits), values.first, (count - i) * sizeof(Bits));
+  }
+  for (const std::byte* left = values.first; i < count; ++i, left += sizeof(Bits)) {
+    add_value(load<Bits>(left), facts);
+  }
   return facts;
 }
 
 /// 64 bits: exponents are looked at too.
-ValueFacts find_64(const std::byte* values, std::uint32_t count) {
+template <bool copies>
+ValueFacts find_64(tiles::ConstLines values, std::uint32_t count, std::byte* gathered) {
   ValueFacts facts;
-  for (std::uint32_t i = 0; i < count; ++i) add_value(load<std::uint64_t>(values + i * 8), facts);
+  for_each_run(values, count, 8, [&](std::size_t first, std::size_t size) {
+    const std::byte* from = values.at(first, 8);
+    if constexpr (copies) std::memcpy(gathered + first * 8, from, size * 8);
+    for (std::size_t i = 0; i < size; ++i) add_value(load<std::uint64_t>(from + i * 8), facts);
+  });
   return facts;
 }
 
-ValueFacts find_of_size(std::size_t size, const std::byte* values, std::uint32_t count) {
+template <bool copies>
+ValueFacts find_by_size(std::size_t size, tiles::ConstLines values, std::uint32_t count,
+                        std::byte* gathered) {
   switch (size) {
     case 1:
-      return find<std::uint8_t>(values, count);
+      return find<std::uint8_t, copies>(values, count, gathered);
     case 2:
-      return find<std::uint16_t>(values, count);
+      return find<std::uint16_t, copies>(values, count, gathered);
     case 4:
-      return find<std::uint32_t>(values, count);
+      return find<std::uint32_t, copies>(values, count, gathered);
     default:
-      return find_64(values, count);
+      return find_64<copies>(values, count, gathered);
   }
+}
+
+ValueFacts find_of_size(std::size_t size, tiles::ConstLines values, std::uint32_t count,
+                        std::byte* gathered) {
+  if (values.has_gaps(size)) return find_by_size<true>(size, values, count, gathered);
+  return find_by_size<false>(size, values, count, gathered);
 }
 
 }  // namespace
@@ -92,8 +111,9 @@ HWY_AFTER_NAMESPACE();
 namespace offramp::exact_dense {
 HWY_EXPORT(find_of_size);
 
-ValueFacts find_facts(DType dtype, const std::byte* values, std::uint32_t count) {
-  return HWY_DYNAMIC_DISPATCH(find_of_size)(size_of(dtype), values, count);
+ValueFacts find_facts(DType dtype, tiles::ConstLines values, std::uint32_t count,
+                      std::byte* gathered) {
+  return HWY_DYNAMIC_DISPATCH(find_of_size)(size_of(dtype), values, count, gathered);
 }
 }  // namespace offramp::exact_dense
 #endif

@@ -223,12 +223,13 @@ Result<void> decode_chunk(const TileCoder& coder, const DecodeArgs& args) {
     if (!overlaps(tile, first, last)) return;
     const auto coded = directory.tile(number);
     std::byte* const own = scratch + worker * sizes.size;
-    const bool direct = tile.is_contiguous() && tile.first_elem >= first && tile.behind() <= last;
-    std::byte* const values =
-        direct ? args.out.data() + (tile.first_elem - first) * width : own + sizes.coder;
+    const bool direct = tile.lies_in_lines() && tile.first_elem >= first && tile.behind() <= last;
+    const Lines values =
+        direct ? Lines{args.out.data() + (tile.first_elem - first) * width, tile.line_pitch(width)}
+               : Lines::without_gaps(own + sizes.coder, width);
     if (coded &&
         coder.decode(dtype, tile.extent, coded->mode, coded->body, coded->heap, values, own)) {
-      if (!direct) scatter(tile, values, width, first, args.out);
+      if (!direct) scatter(tile, values.first, width, first, args.out);
       return;
     }
     while (number < bad && !bad_tile.compare_exchange_weak(bad, number)) {

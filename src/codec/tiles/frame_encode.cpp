@@ -110,15 +110,14 @@ class ChunkEncoder {
     return scratch_ + plan_.workers_at + worker * plan_.worker_size;
   }
 
-  // The tile's values without gaps and with slack behind them: in place, or copied to `gathered`.
-  const std::byte* values_of(const Tile& tile, std::byte* gathered) const noexcept {
+  // The tile's values with slack behind them: in place, or copied to `gathered`.
+  ConstLines values_of(const Tile& tile, std::byte* gathered) const noexcept {
     const std::size_t width = size_of(dtype_);
     const std::byte* from = args_.in.bytes.data() + tile.first_elem * width;
+    const std::size_t behind = args_.in.bytes.size() - tile.behind() * width;
+    if (tile.lies_in_lines() && behind >= read_slack) return {from, tile.line_pitch(width)};
     const std::size_t size = tile.extent.values * width;
     if (tile.is_contiguous()) {
-      const auto left =
-          static_cast<std::size_t>(args_.in.bytes.data() + args_.in.bytes.size() - from);
-      if (left - size >= read_slack) return from;
       std::memcpy(gathered, from, size);
     } else {
       const std::size_t row = tile.extent.width * width;
@@ -129,7 +128,7 @@ class ChunkEncoder {
                 from, gathered);
     }
     std::memset(gathered + size, 0, read_slack);
-    return gathered;
+    return ConstLines::without_gaps(gathered, width);
   }
 
   [[nodiscard]] bool is_nominal(const CodedTile& coded, TileExtent extent) const noexcept {
@@ -138,7 +137,7 @@ class ChunkEncoder {
   }
 
   CodedTile encode_tile(const Tile& tile, std::byte* body, std::byte* heap, std::byte* own) const {
-    const std::byte* values = values_of(tile, own + plan_.coder_size);
+    const ConstLines values = values_of(tile, own + plan_.coder_size);
     const CodedTile coded = coder_.encode(dtype_, tile.extent, values, body, heap, own);
     OFFRAMP_EXPECTS(std::size_t{coded.body_size} + coded.heap_size <= raw_size(dtype_, tile.extent),
                     "a tile code made a tile larger than its values");

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 namespace offramp::tiles {
 
@@ -43,7 +44,51 @@ struct CodedTile {
   std::uint32_t heap_size{};  ///< what varies from tile to tile
 };
 
-/// The functions of one tile code. Values come row-major without gaps, as the tensor's own bytes.
+/// Where a tile's values lie, in their row-major order: in lines of `tile_width` values, each
+/// without gaps (the last may be shorter), at a pitch. The rows of a full-width tile are lines, so
+/// that it is coded where it lies in a wider matrix; of any tile without gaps, lines are at their
+/// own size.
+template <class Byte>
+struct LinesOf {
+  Byte* first{};
+  std::size_t pitch{};  ///< bytes, a multiple of the size of a value
+
+  [[nodiscard]] static constexpr LinesOf without_gaps(Byte* values,
+                                                      std::size_t elem_size) noexcept {
+    return {values, tile_width * elem_size};
+  }
+  [[nodiscard]] constexpr bool has_gaps(std::size_t elem_size) const noexcept {
+    return pitch != tile_width * elem_size;
+  }
+
+  /// Value number `k`. The others of its line follow, and where there are no gaps all others.
+  [[nodiscard]] constexpr Byte* at(std::size_t k, std::size_t elem_size) const noexcept {
+    return first + k / tile_width * pitch + k % tile_width * elem_size;
+  }
+
+  /// The lines from value number `k` on, a multiple of `tile_width`.
+  [[nodiscard]] constexpr LinesOf from(std::size_t k) const noexcept {
+    return {first + k / tile_width * pitch, pitch};
+  }
+
+  constexpr operator LinesOf<const Byte>() const noexcept  // NOLINT: as of a pointer
+      requires(!std::is_const_v<Byte>) {
+    return {first, pitch};
+  }
+};
+using Lines = LinesOf<std::byte>;
+using ConstLines = LinesOf<const std::byte>;
+
+/// Calls f(k, size) for each run of values without gaps: `size` values from number `k` on.
+template <class Byte, class F>
+constexpr void for_each_run(LinesOf<Byte> values, std::size_t n, std::size_t elem_size, F&& f) {
+  if (!values.has_gaps(elem_size)) return f(std::size_t{0}, n);
+  for (std::size_t k = 0; k < n; k += tile_width) {
+    f(k, n - k < tile_width ? n - k : std::size_t{tile_width});
+  }
+}
+
+/// The functions of one tile code.
 ///
 /// A body and a heap piece are two regions because bodies of equal size have places known
 /// beforehand: a device writes them at once and moves only the small heap pieces into order.
@@ -58,15 +103,17 @@ struct TileCoder {
   /// else 0.
   std::size_t (*nominal_body_size)(DType dtype, TileExtent extent, TileMode mode){};
 
-  /// Codes the tile at `values` (with `read_slack` readable bytes behind it) to `body` and `heap`.
-  /// Never makes a body and heap larger together than `raw_mode` would: it falls back to that.
-  CodedTile (*encode)(DType dtype, TileExtent extent, const std::byte* values, std::byte* body,
+  /// Codes the tile at `values` (with `read_slack` readable bytes behind the last) to `body` and
+  /// `heap`. Lines may have gaps where rows are `tile_width` wide. Never makes a body and heap
+  /// larger together than `raw_mode` would: it falls back to that.
+  CodedTile (*encode)(DType dtype, TileExtent extent, ConstLines values, std::byte* body,
                       std::byte* heap, std::byte* scratch){};
 
-  /// Restores exactly `extent.values` values; writes nothing outside them. The spans are untrusted.
-  /// False where they do not hold a tile of that mode and extent.
+  /// Restores exactly `extent.values` values; writes nothing outside them, nor in gaps (which there
+  /// may be as for `encode`). The spans are untrusted. False where they do not hold a tile of that
+  /// mode and extent.
   bool (*decode)(DType dtype, TileExtent extent, TileMode mode, std::span<const std::byte> body,
-                 std::span<const std::byte> heap, std::byte* values, std::byte* scratch){};
+                 std::span<const std::byte> heap, Lines values, std::byte* scratch){};
 };
 
 /// The coders of the stages built on tiles.

@@ -35,6 +35,16 @@ struct Tile {
   [[nodiscard]] bool is_contiguous() const noexcept {
     return pitch == extent.width || extent.rows == 1;
   }
+
+  /// A tile coder takes them where they stand.
+  [[nodiscard]] bool lies_in_lines() const noexcept {
+    return is_contiguous() || extent.width == tile_width;
+  }
+
+  /// Bytes from one line of its values to the next, where it lies in lines.
+  [[nodiscard]] std::size_t line_pitch(std::size_t elem_size) const noexcept {
+    return (is_contiguous() ? tile_width : pitch) * elem_size;
+  }
 };
 
 /// How a chunk of a shape is cut into tiles.

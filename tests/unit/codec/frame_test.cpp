@@ -226,7 +226,7 @@ TEST(Frame, TheFirstBadTileIsNamedWhateverTheThreads) {
   for (const std::size_t tile : {6, 5}) bad[bad.size() - 16 + tile] = std::byte{77};
   TileCoder slow = toy_tile_coder();
   slow.decode = [](DType, TileExtent, TileMode mode, std::span<const std::byte> body,
-                   std::span<const std::byte>, std::byte*, std::byte*) {
+                   std::span<const std::byte>, Lines, std::byte*) {
     static std::atomic<int> at_work{0};  // bad tiles that a thread has begun
     if (mode != 77) return true;
     ++at_work;
@@ -245,6 +245,57 @@ TEST(Frame, TheFirstBadTileIsNamedWhateverTheThreads) {
     ASSERT_FALSE(result);
     EXPECT_THAT(result.error().what, testing::HasSubstr("tile 5 of 10"));
   }
+}
+
+// What the frame gave the tile code: the pitch of each tile's lines, in the order of tiles.
+std::vector<std::size_t> seen_pitches;
+
+// 300 rows of two full tiles and a narrow one: six tiles.
+TEST(Frame, FullWidthTilesAreCodedWhereTheyStand) {
+  const TensorDesc desc{DType::bf16, {300, 129}};
+  Bytes in(desc.size());
+  for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<std::byte>(i * 7 + i / 512);
+  const std::size_t own = 64 * 2, wide = 129 * 2;
+  TileCoder watched = toy_tile_coder();
+  watched.encode = [](DType dtype, TileExtent extent, ConstLines values, std::byte* body,
+                      std::byte* heap, std::byte* scratch) {
+    seen_pitches.push_back(values.pitch);
+    return toy_tile_coder().encode(dtype, extent, values, body, heap, scratch);
+  };
+  watched.decode = [](DType dtype, TileExtent extent, TileMode mode,
+                      std::span<const std::byte> body, std::span<const std::byte> heap,
+                      Lines values, std::byte* scratch) {
+    seen_pitches.push_back(values.pitch);
+    return toy_tile_coder().decode(dtype, extent, mode, body, heap, values, scratch);
+  };
+  Workers workers(1);
+  Bytes coded(max_encoded_size(desc)), scratch(encode_scratch_size(watched, desc, 1));
+  seen_pitches.clear();
+  coded.resize(encode_chunk(
+      watched,
+      {.in = {.desc = desc, .bytes = in}, .out = coded, .scratch = scratch, .workers = &workers}));
+  // Behind tile 4's last value there are two bytes: too few to read on, so it is gathered.
+  EXPECT_EQ(seen_pitches, (std::vector<std::size_t>{wide, wide, own, wide, own, own}));
+
+  scratch.assign(decode_scratch_size(watched, desc, 1), std::byte{0});
+  const auto decode_range = [&](std::size_t first, std::size_t count) {
+    Bytes out(count * 2);
+    seen_pitches.clear();
+    const auto result = decode_chunk(watched, {.in = coded,
+                                               .desc = desc,
+                                               .first_elem = first,
+                                               .out = out,
+                                               .scratch = scratch,
+                                               .workers = &workers});
+    EXPECT_TRUE(result.has_value());
+    EXPECT_TRUE(std::equal(out.begin(), out.end(), in.begin() + static_cast<long>(first * 2)));
+    return seen_pitches;
+  };
+  EXPECT_EQ(decode_range(0, 300 * 129),
+            (std::vector<std::size_t>{wide, wide, own, wide, wide, own}));
+  // Without the first value, or the last of tile 4, these tiles are decoded apart and copied.
+  EXPECT_EQ(decode_range(1, 300 * 129 - 3),
+            (std::vector<std::size_t>{own, wide, own, wide, own, own}));
 }
 
 TEST(Frame, ARangeDoesNotReadTilesOutsideIt) {
@@ -314,7 +365,7 @@ TEST(Frame, ARangeDoesNotReadTheColumnsBesideIt) {
 TEST(Frame, EndsThatFallAreRefusedBeforeTheTileCodeSeesThem) {
   TileCoder trusting = toy_tile_coder();
   trusting.decode = [](DType, TileExtent, TileMode, std::span<const std::byte>,
-                       std::span<const std::byte>, std::byte*, std::byte*) { return true; };
+                       std::span<const std::byte>, Lines, std::byte*) { return true; };
   Sample sample;
   sample.make_long(4);
   const Bytes good = encode(sample.desc, sample.in);

@@ -5,6 +5,8 @@
 #include "codec/tiles/tile_stage.hpp"
 #include "core/bytes.hpp"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -35,14 +37,24 @@ CodedTile encode_raw(DType dtype, TileExtent extent, const std::byte* values, st
   return {.mode = raw_mode, .body_size = static_cast<std::uint32_t>(raw_size(dtype, extent))};
 }
 
-CodedTile encode(DType dtype, TileExtent extent, const std::byte* values, std::byte* body,
-                 std::byte* heap, std::byte* scratch) {
+bool may_lie_so(DType dtype, TileExtent extent, ConstLines lines) {
+  return extent.width == tile_width || !lines.has_gaps(size_of(dtype));
+}
+
+CodedTile encode(DType dtype, TileExtent extent, ConstLines lines, std::byte* body, std::byte* heap,
+                 std::byte* scratch) {
   const std::size_t width = size_of(dtype);
+  EXPECT_TRUE(may_lie_so(dtype, extent, lines));
+  const std::byte* const end = lines.at(extent.values - 1, width) + width;
   std::memset(body, static_cast<int>(junk), max_body_size(dtype));
   std::memset(heap, static_cast<int>(junk), max_heap_size(dtype));
   std::memset(scratch, static_cast<int>(junk), scratch_size(dtype));
+  for (std::uint32_t i = 0; i < extent.values; ++i) {
+    std::memcpy(scratch + i * width, lines.at(i, width), width);
+  }
+  const std::byte* const values = scratch;
   [[maybe_unused]] volatile std::byte seen{};
-  for (std::size_t i = 0; i < read_slack; ++i) seen = values[extent.values * width + i];
+  for (std::size_t i = 0; i < read_slack; ++i) seen = end[i];
   const std::size_t raw = raw_size(dtype, extent);
   if (raw > 16 && std::equal(values + width, values + extent.values * width, values)) {
     std::memset(body, 0, 16);
@@ -73,18 +85,21 @@ CodedTile encode(DType dtype, TileExtent extent, const std::byte* values, std::b
 }
 
 bool decode(DType dtype, TileExtent extent, TileMode mode, std::span<const std::byte> body,
-            std::span<const std::byte> heap, std::byte* values, std::byte* scratch) {
+            std::span<const std::byte> heap, Lines lines, std::byte* scratch) {
   const std::size_t width = size_of(dtype);
+  EXPECT_TRUE(may_lie_so(dtype, extent, lines));
   std::memset(scratch, static_cast<int>(junk), scratch_size(dtype));
   if (mode == raw_mode) {
     if (body.size() != raw_size(dtype, extent) || !heap.empty()) return false;
-    std::memcpy(values, body.data(), extent.values * width);
+    for (std::uint32_t i = 0; i < extent.values; ++i) {
+      std::memcpy(lines.at(i, width), body.data() + i * width, width);
+    }
     return true;
   }
   if (mode == toy_constant) {
     if (body.size() != 16 || !heap.empty()) return false;
     for (std::uint32_t i = 0; i < extent.values; ++i) {
-      std::memcpy(values + i * width, body.data(), width);
+      std::memcpy(lines.at(i, width), body.data(), width);
     }
     return true;
   }
@@ -96,8 +111,9 @@ bool decode(DType dtype, TileExtent extent, TileMode mode, std::span<const std::
     const auto run = static_cast<std::uint32_t>(heap[used]);
     if (run == 0 || run > extent.values - value) return false;
     for (const std::uint32_t end = value + run; value < end; ++value) {
-      std::memcpy(values + value * width, body.data() + 1 + value * (width - 1), width - 1);
-      values[value * width + width - 1] = heap[used + 1];
+      std::byte* const to = lines.at(value, width);
+      std::memcpy(to, body.data() + 1 + value * (width - 1), width - 1);
+      to[width - 1] = heap[used + 1];
     }
     used += 2;
   }

@@ -3,12 +3,14 @@
 
 #include "codec/exact/exact_tile.hpp"
 #include "codec/tiles/tile.hpp"
+#include "contract/strided_tile.hpp"
 #include "core/bytes.hpp"
 
 #include <offramp/core/dtype.hpp>
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -61,8 +63,9 @@ inline Coded encode(const Kernels& kernels, DType dtype, tiles::TileExtent exten
   Coded out;
   out.body.assign(coder.max_body_size(dtype) + guard_size, guard);
   out.heap.assign(coder.max_heap_size(dtype) + guard_size, guard);
-  const auto tile = encode_tile(kernels, dtype, extent, padded_values.data(), out.body.data(),
-                                out.heap.data(), scratch());
+  const auto lines = tiles::ConstLines::without_gaps(padded_values.data(), size_of(dtype));
+  const auto tile =
+      encode_tile(kernels, dtype, extent, lines, out.body.data(), out.heap.data(), scratch());
   for (std::size_t i = 0; i < guard_size; ++i) {
     EXPECT_EQ(out.body[out.body.size() - 1 - i], guard);
     EXPECT_EQ(out.heap[out.heap.size() - 1 - i], guard);
@@ -85,8 +88,9 @@ inline bool decode(const Kernels& kernels, DType dtype, tiles::TileExtent extent
                    const Coded& coded, Bytes& values) {
   const std::size_t size = extent.values * size_of(dtype);
   Bytes guarded(size + 2 * guard_size, guard);
-  const bool ok = decode_tile(kernels, dtype, extent, coded.mode, coded.body, coded.heap,
-                              guarded.data() + guard_size, scratch());
+  const bool ok = decode_tile(
+      kernels, dtype, extent, coded.mode, coded.body, coded.heap,
+      tiles::Lines::without_gaps(guarded.data() + guard_size, size_of(dtype)), scratch());
   for (std::size_t i = 0; i < guard_size; ++i) {
     EXPECT_EQ(guarded[i], guard);
     EXPECT_EQ(guarded[guard_size + size + i], guard);
@@ -94,6 +98,30 @@ inline bool decode(const Kernels& kernels, DType dtype, tiles::TileExtent extent
   values.assign(guarded.begin() + guard_size,
                 guarded.begin() + guard_size + static_cast<long>(size));
   return ok;
+}
+
+/// Whether a full-width tile in lines with gaps gives `coded`, and `coded` these values, with
+/// nothing touched in the gaps.
+inline void check_lines(const Kernels& kernels, DType dtype, tiles::TileExtent extent,
+                        std::span<const std::byte> values, const Coded& coded, std::size_t gap) {
+  SCOPED_TRACE(std::string(name_of(dtype)) + " gap " + std::to_string(gap));
+  const auto& coder = tiles::exact_tile_coder();
+  const std::size_t size = size_of(dtype), pitch = (tile_width + gap) * size;
+  tiles::StridedTile in(extent.values, size, pitch, tiles::read_slack);
+  in.fill(values);
+  Bytes body(coder.max_body_size(dtype)), heap(coder.max_heap_size(dtype));
+  const auto tile =
+      encode_tile(kernels, dtype, extent, in.lines(), body.data(), heap.data(), scratch());
+  body.resize(tile.body_size);
+  heap.resize(tile.heap_size);
+  EXPECT_TRUE((Coded{tile.mode, body, heap}) == coded);
+
+  tiles::StridedTile out(extent.values, size, pitch, 0);
+  EXPECT_TRUE(decode_tile(kernels, dtype, extent, coded.mode, coded.body, coded.heap, out.lines(),
+                          scratch()));
+  const Bytes back = out.values();
+  EXPECT_TRUE(std::equal(back.begin(), back.end(), values.begin(), values.end()));
+  EXPECT_TRUE(out.is_whole_between());
 }
 
 /// Encodes with the fast and the reference kernels, compares, and decodes with both.
@@ -109,6 +137,8 @@ inline Coded check_round_trip(DType dtype, tiles::TileExtent extent,
         << name_of(dtype) << " mode " << int{fast.mode};
     EXPECT_TRUE(std::equal(back.begin(), back.end(), values.begin(), values.end()))
         << name_of(dtype) << " mode " << int{fast.mode};
+    if (extent.width != tile_width) continue;
+    check_lines(*kernels, dtype, extent, values, fast, tiles::next_line_gap());
   }
   return fast;
 }

@@ -122,12 +122,14 @@ TEST(ExactKernels, PlanesOfEveryDTypeAreEqualAndComeBack) {
         for (const std::size_t n : sizes) {
           Bytes values(n * size_of(dtype) + tiles::read_slack);
           for (auto& b : values) b = static_cast<std::byte>(random() % 4 ? random() : 0);
+          const auto lines = tiles::ConstLines::without_gaps(values.data(), size_of(dtype));
           std::vector<Plane> planes_of[2];
+          SplitFacts facts[2];
           for (int i = 0; i < 2; ++i) {
             planes_of[i].assign(planes, scratch_plane(n));
             Planes pointers{};
             for (std::size_t p = 0; p < planes; ++p) pointers[p] = planes_of[i][p].data();
-            (i ? fast : reference).split(dtype, zigzag, values.data(), n, pointers);
+            facts[i] = (i ? fast : reference).split(dtype, zigzag, lines, n, pointers);
             for (auto& plane : planes_of[i]) plane.resize(n);
           }
           EXPECT_EQ(planes_of[0], planes_of[1]) << name_of(dtype) << " " << n;
@@ -138,12 +140,28 @@ TEST(ExactKernels, PlanesOfEveryDTypeAreEqualAndComeBack) {
           }
           for (const Kernels* kernels : {&fast, &reference}) {
             Bytes back(n * size_of(dtype) + 1, guard);
-            kernels->join(dtype, zigzag, pointers, n, back.data());
+            kernels->join(dtype, zigzag, pointers, n,
+                          tiles::Lines::without_gaps(back.data(), size_of(dtype)));
             EXPECT_TRUE(std::equal(back.begin(), back.end() - 1, values.begin())) << name_of(dtype);
             EXPECT_EQ(back.back(), guard);
           }
-          EXPECT_EQ(fast.count_zeros(values.data(), n, size_of(dtype)),
-                    reference.count_zeros(values.data(), n, size_of(dtype)));
+          for (const std::size_t gap : {tiles::next_line_gap(), tiles::next_line_gap()}) {
+            const std::size_t size = size_of(dtype), pitch = (tile_width + gap) * size;
+            // No slack: kernels touch the values alone.
+            tiles::StridedTile in(n, size, pitch, 0), out(n, size, pitch, 0);
+            in.fill(values);
+            std::vector<Plane> split(planes, scratch_plane(n));
+            Planes to{};
+            for (std::size_t p = 0; p < planes; ++p) to[p] = split[p].data();
+            EXPECT_EQ(fast.split(dtype, zigzag, in.lines(), n, to), facts[0]);
+            for (auto& plane : split) plane.resize(n);
+            for (std::size_t p = 0; p < planes; ++p) planes_of[0][p].resize(n);
+            EXPECT_EQ(split, planes_of[0]) << name_of(dtype) << " " << n << " gap " << gap;
+            fast.join(dtype, zigzag, to, n, out.lines());
+            EXPECT_TRUE(out.values() == in.values()) << name_of(dtype) << " " << n;
+            EXPECT_TRUE(out.is_whole_between());
+          }
+          EXPECT_EQ(facts[0], facts[1]);
         }
       }
     }

@@ -3,6 +3,7 @@
 
 #include "codec/exact_dense/dense_tile.hpp"
 #include "codec/exact_dense/float_words.hpp"
+#include "contract/strided_tile.hpp"
 #include "core/bytes.hpp"
 
 #include <offramp/core/dtype.hpp>
@@ -21,6 +22,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -102,8 +104,9 @@ inline Coded encode(const Kernels& with, DType dtype, TileExtent extent, const B
   Bytes body(coder.max_body_size(dtype) + guard, mark);
   Bytes heap(coder.max_heap_size(dtype) + guard, mark);
   Aligned scratch(coder.scratch_size(dtype));
-  const auto coded =
-      encode_tile(with, dtype, extent, readable.data(), body.data(), heap.data(), scratch.get());
+  const auto coded = encode_tile(with, dtype, extent,
+                                 tiles::ConstLines::without_gaps(readable.data(), size_of(dtype)),
+                                 body.data(), heap.data(), scratch.get());
   const auto kept = [&](const Bytes& bytes) {
     return std::all_of(bytes.end() - guard, bytes.end(), [](std::byte b) { return b == mark; });
   };
@@ -139,7 +142,8 @@ inline std::optional<Bytes> decode(const Kernels& with, DType dtype, TileExtent 
   const auto heap = exact_copy(coded.heap);
   const bool good =
       decode_tile(with, dtype, extent, coded.mode, {body.get(), coded.body.size()},
-                  {heap.get(), coded.heap.size()}, values.data() + guard, scratch.get());
+                  {heap.get(), coded.heap.size()},
+                  tiles::Lines::without_gaps(values.data() + guard, size_of(dtype)), scratch.get());
   const auto untouched = [&](auto from, auto to) {
     return std::all_of(from, to, [](std::byte b) { return b == mark; });
   };
@@ -147,6 +151,30 @@ inline std::optional<Bytes> decode(const Kernels& with, DType dtype, TileExtent 
   EXPECT_TRUE(untouched(values.end() - guard, values.end())) << "wrote behind the values";
   if (!good) return std::nullopt;
   return Bytes(values.begin() + guard, values.end() - guard);
+}
+
+/// Whether a full-width tile in lines with gaps gives `coded`, and `coded` these values, with
+/// nothing touched in the gaps.
+inline void check_lines(const Kernels& with, DType dtype, TileExtent extent, const Bytes& values,
+                        const Coded& coded, std::size_t gap) {
+  SCOPED_TRACE("gap " + std::to_string(gap));
+  const tiles::TileCoder& coder = tiles::exact_dense_tile_coder();
+  const std::size_t line = (tiles::tile_width + gap) * size_of(dtype);
+  tiles::StridedTile in(extent.values, size_of(dtype), line, tiles::read_slack);
+  in.fill(values);
+  Bytes body(coder.max_body_size(dtype)), heap(coder.max_heap_size(dtype));
+  Aligned scratch(coder.scratch_size(dtype));
+  const auto tile =
+      encode_tile(with, dtype, extent, in.lines(), body.data(), heap.data(), scratch.get());
+  body.resize(tile.body_size);
+  heap.resize(tile.heap_size);
+  EXPECT_TRUE((Coded{tile.mode, std::move(body), std::move(heap)}) == coded);
+
+  tiles::StridedTile out(extent.values, size_of(dtype), line, 0);
+  EXPECT_TRUE(decode_tile(with, dtype, extent, coded.mode, coded.body, coded.heap, out.lines(),
+                          scratch.get()));
+  EXPECT_TRUE(out.values() == values);
+  EXPECT_TRUE(out.is_whole_between());
 }
 
 template <class T>
@@ -212,6 +240,9 @@ inline Coded round_trip(const Kernels& with, DType dtype, TileExtent extent, con
   EXPECT_TRUE(back.has_value()) << "mode " << int{coded.mode};
   if (back) {
     EXPECT_TRUE(*back == values) << "mode " << int{coded.mode};
+  }
+  if (extent.width == tiles::tile_width) {
+    check_lines(with, dtype, extent, values, coded, tiles::next_line_gap());
   }
   return coded;
 }

@@ -50,6 +50,8 @@ TEST(DenseKernels, EveryTargetMakesTheReferencesBytes) {
       EXPECT_TRUE(coded == expected);
       const auto back = decode(kernels, c.dtype, c.extent, expected);
       EXPECT_TRUE(back && *back == c.values);
+      if (c.extent.width != tiles::tile_width) return;
+      check_lines(kernels, c.dtype, c.extent, c.values, expected, tiles::next_line_gap());
     });
   }
 }
