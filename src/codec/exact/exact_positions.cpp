@@ -148,12 +148,13 @@ bool read_header(const SparseTile& tile, std::span<const std::byte> body, Header
   }
   if (header.count == 0 || header.count > n) return false;
   if (header.code == Code::all && header.count != n) return false;
-  return header.code == Code::elias_fano ? header.low_bits >= 1 && header.low_bits <= max_low_bits
-                                         : header.low_bits == 0;
+  if (header.code != Code::elias_fano) return header.low_bits == 0;
+  return header.low_bits >= 1 && header.low_bits <= max_low_bits &&
+         positions_size(header, n) < ceil_div(n, 8);
 }
 
 // Room for positions, with 8 bytes behind them to load words from. A bitmap is never larger, and
-// nobody takes Elias-Fano where it would be.
+// `read_header` refuses Elias-Fano that is no smaller.
 constexpr std::size_t max_positions_size = tile_values / 8;
 using PositionMap = std::array<std::byte, max_positions_size + 8>;
 

@@ -148,6 +148,40 @@ TEST(ExactHostile, RandomBytesOfTheRightSizes) {
   }
 }
 
+// Elias-Fano for all positions from 0 on, in a section of the size that it says, and a form of
+// nothing but zeros behind it. More than a bitmap takes would not fit the decoder's own room.
+Coded rising_positions(std::uint32_t n, std::uint32_t count) {
+  constexpr std::size_t low_bits = 13, header = 16;
+  const std::size_t low_size = ceil_div(count * low_bits, 8);
+  const std::size_t high_size = ceil_div(count + ((n - 1) >> low_bits) + 1, 8);
+  Coded coded{sparse_mode, Bytes(header + padded(low_size + high_size) + form_header_size(2)), {}};
+  store(coded.body.data(), static_cast<std::uint32_t>(2 | low_bits << 8 | n / 64 << 16));
+  store(coded.body.data() + 4, count);
+  const auto set = [&](std::size_t first_byte, std::size_t bit) {
+    coded.body[first_byte + bit / 8] |= std::byte{1} << static_cast<int>(bit % 8);
+  };
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t b = 0; b < low_bits; ++b) {
+      if (i >> b & 1) set(header, low_bits * i + b);
+    }
+    set(header + low_size, (i >> low_bits) + i);
+  }
+  return coded;
+}
+
+TEST(ExactHostile, PositionsLargerThanABitmapAreRefused) {
+  const auto extent = extent_of(256, 64);
+  Bytes out;
+  for (const Kernels* kernels : {&fast_kernels(), &reference_kernels()}) {
+    for (const std::uint32_t count : {100u, 1160u}) {
+      EXPECT_TRUE(decode(*kernels, DType::bf16, extent, rising_positions(16384, count), out));
+    }
+    for (const std::uint32_t count : {1180u, 1300u, 8000u, 16000u}) {
+      EXPECT_FALSE(decode(*kernels, DType::bf16, extent, rising_positions(16384, count), out));
+    }
+  }
+}
+
 TEST(ExactHostile, ExtentsThatContradictThemselvesAreRefused) {
   const Case& c = all_cases().front();
   Bytes out(1 << 16);
