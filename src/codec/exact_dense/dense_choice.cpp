@@ -27,14 +27,16 @@ constexpr std::uint32_t max_shared_tops = 12;
 constexpr std::uint32_t group_rows = 8;
 constexpr std::uint32_t max_sampled_rows = 64;
 constexpr std::uint32_t max_groups = max_sampled_rows / group_rows;
-constexpr std::uint32_t bins = 64;  // sign << 5 | sign change << 4 | -e mod 16
+constexpr std::uint32_t bins = 32;  // sign or sign change << 4 | -e mod 16
+constexpr unsigned not_counted = 128;
 constexpr std::uint16_t no_maximum = 256;
 
 // The steps below stay functions of their own: inlined into one, they run a third slower.
 
 /// What the sample shows of the channels.
 struct Sample {
-  alignas(64) std::uint8_t histogram[width + 1][bins];  // the last takes what is not counted
+  /// Of each value: sign << 5 | sign change << 4 | -e mod 16, or `not_counted`.
+  alignas(64) std::uint8_t codes[max_sampled_rows][width];
   alignas(64) std::uint16_t maxima[max_groups][width];
   alignas(64) std::uint16_t live[width];     // values that are counted,
   alignas(64) std::uint16_t ones[width];     // those with sign 1,
@@ -61,7 +63,6 @@ std::uint32_t skipped_rows(TileExtent extent) {
 static_assert(tiles::tile_rows <= 4 * max_sampled_rows);
 
 HWY_NOINLINE void take_sample(const std::uint16_t* words, TileExtent extent, Sample& sample) {
-  std::memset(sample.histogram, 0, sizeof sample.histogram);
   static constexpr std::uint16_t zeros[width]{};
   const std::uint16_t* rows[max_sampled_rows];
   sample.rows = 0;
@@ -71,15 +72,12 @@ HWY_NOINLINE void take_sample(const std::uint16_t* words, TileExtent extent, Sam
   }
   sample.groups = (sample.rows + group_rows - 1) / group_rows;
 
-  alignas(64) std::uint16_t bin[max_sampled_rows][width];
   const hn::CappedTag<std::uint16_t, 32> tag;
+  const hn::Rebind<std::uint8_t, decltype(tag)> bytes;
   using Vector = hn::Vec<decltype(tag)>;
   const std::size_t lanes = hn::Lanes(tag);
   const auto set = [&](unsigned value) { return hn::Set(tag, static_cast<std::uint16_t>(value)); };
   for (std::uint32_t c = 0; c < width; c += static_cast<std::uint32_t>(lanes)) {
-    const Vector channel = hn::Iota(tag, static_cast<std::uint16_t>(c));
-    const Vector first_bin = hn::ShiftLeft<6>(channel);
-    const Vector no_bin = hn::Add(channel, set(width * bins));
     Vector maximum = hn::Zero(tag), live = maximum, ones = maximum, changes = maximum;
     for (std::uint32_t i = 0; i < sample.rows; ++i) {
       const Vector word = hn::LoadU(tag, rows[i] + c);
@@ -90,10 +88,11 @@ HWY_NOINLINE void take_sample(const std::uint16_t* words, TileExtent extent, Sam
       live = hn::Sub(live, hn::VecFromMask(tag, hn::Not(dead)));
       ones = hn::Add(ones, hn::ShiftRight<15>(hn::IfThenZeroElse(dead, word)));
       changes = hn::Add(changes, hn::ShiftRight<15>(hn::IfThenZeroElse(dead, change)));
-      const Vector of_value = hn::Or(hn::Or(first_bin, hn::And(hn::ShiftRight<10>(word), set(32))),
-                                     hn::Or(hn::And(hn::ShiftRight<11>(change), set(16)),
-                                            hn::And(hn::Sub(hn::Zero(tag), e), set(15))));
-      hn::Store(hn::IfThenElse(dead, no_bin, of_value), tag, bin[i] + c);
+      const Vector code = hn::Or(hn::Or(hn::And(hn::ShiftRight<10>(word), set(32)),
+                                        hn::And(hn::ShiftRight<11>(change), set(16))),
+                                 hn::And(hn::Sub(hn::Zero(tag), e), set(15)));
+      hn::StoreU(hn::TruncateTo(bytes, hn::IfThenElse(dead, set(not_counted), code)), bytes,
+                 sample.codes[i] + c);
       maximum = hn::Max(maximum, e);
       if ((i + 1) % group_rows == 0 || i + 1 == sample.rows) {
         hn::Store(maximum, tag, sample.maxima[i / group_rows] + c);
@@ -103,10 +102,6 @@ HWY_NOINLINE void take_sample(const std::uint16_t* words, TileExtent extent, Sam
     hn::Store(live, tag, sample.live + c);
     hn::Store(ones, tag, sample.ones + c);
     hn::Store(changes, tag, sample.changes + c);
-  }
-  std::uint8_t* flat = &sample.histogram[0][0];
-  for (std::uint32_t i = 0; i < sample.rows; ++i) {
-    for (std::uint32_t c = 0; c < width; ++c) ++flat[bin[i][c]];
   }
 }
 
@@ -120,26 +115,86 @@ HWY_NOINLINE void find_changes(const Sample& sample, std::uint8_t* change) {
   }
 }
 
-/// Gathers the counts for signs or changes.
-HWY_NOINLINE void gather_counts(const Sample& sample, const std::uint8_t* change,
-                                std::uint32_t count, Channel* channels) {
-  const hn::CappedTag<std::uint8_t, 16> tag;
+/// How often each bin occurs, for channels side by side.
+struct BinCounts {
+  alignas(64) std::uint8_t of[bins][width];
+};
+
+/// Counters live in registers, eight at a time.
+HWY_NOINLINE void count_bins(const Sample& sample, const std::uint8_t* change, BinCounts& counts) {
+  const hn::CappedTag<std::uint8_t, width> tag;
+  using Vector = hn::Vec<decltype(tag)>;
   const std::size_t lanes = hn::Lanes(tag);
-  for (std::uint32_t c = 0; c < count; ++c) {
-    const std::uint8_t* h = sample.histogram[c];
-    const std::uint32_t outer = change[c] != 0 ? 16 : 32;
-    const std::uint32_t inner = 48 - outer;
-    for (std::uint32_t s = 0; s < 2; ++s) {
-      std::uint8_t* counts = channels[c].counts[s];
-      for (std::uint32_t i = 0; i < 16; i += static_cast<std::uint32_t>(lanes)) {
-        const std::uint8_t* from = h + s * outer + i;
-        const auto sum = hn::Add(hn::Load(tag, from), hn::Load(tag, from + inner));
-        hn::Store(sum, tag, counts + i);
-        hn::Store(sum, tag, counts + 16 + i);
+  const auto set = [&](unsigned value) { return hn::Set(tag, static_cast<std::uint8_t>(value)); };
+  for (std::size_t c = 0; c < width; c += lanes) {
+    const auto by_change = hn::LoadU(tag, change + c) != hn::Zero(tag);
+    alignas(64) std::uint8_t binned[max_sampled_rows][width];
+    for (std::uint32_t i = 0; i < sample.rows; ++i) {
+      const Vector code = hn::LoadU(tag, sample.codes[i] + c);
+      const Vector kept = hn::And(code, set(not_counted | 15));
+      const Vector changed = hn::And(code, set(16));
+      // A change of place by one bit, as there are no shifts of bytes.
+      const Vector sign = hn::IfThenElseZero(hn::TestBit(code, set(32)), set(16));
+      hn::Store(hn::Or(kept, hn::IfThenElse(by_change, changed, sign)), tag, binned[i]);
+    }
+    for (unsigned bin = 0; bin < bins; bin += 8) {
+      const Vector b0 = set(bin), b1 = set(bin + 1), b2 = set(bin + 2), b3 = set(bin + 3);
+      const Vector b4 = set(bin + 4), b5 = set(bin + 5), b6 = set(bin + 6), b7 = set(bin + 7);
+      Vector c0 = hn::Zero(tag), c1 = c0, c2 = c0, c3 = c0, c4 = c0, c5 = c0, c6 = c0, c7 = c0;
+      const auto add = [&](Vector& counter, Vector x, Vector y)
+                           HWY_ATTR { counter = hn::Sub(counter, hn::VecFromMask(tag, x == y)); };
+      for (std::uint32_t i = 0; i < sample.rows; ++i) {
+        const Vector code = hn::Load(tag, binned[i]);
+        add(c0, code, b0);
+        add(c1, code, b1);
+        add(c2, code, b2);
+        add(c3, code, b3);
+        add(c4, code, b4);
+        add(c5, code, b5);
+        add(c6, code, b6);
+        add(c7, code, b7);
+      }
+      std::uint32_t row = bin;
+      for (const Vector counter : {c0, c1, c2, c3, c4, c5, c6, c7}) {
+        hn::StoreU(counter, tag, counts.of[row++] + c);
       }
     }
-    channels[c].zeros = sample.rows - sample.live[c];
   }
+}
+
+/// Counts of bins side by side to counts of channels side by side.
+HWY_NOINLINE void gather_counts(const BinCounts& counts, const Sample& sample, std::uint32_t count,
+                                Channel* channels) {
+  constexpr std::uint32_t size = 16;
+  for (std::uint32_t s = 0; s < 2; ++s) {
+    const std::uint8_t(*rows)[width] = counts.of + s * size;
+#if HWY_TARGET == HWY_SCALAR
+    for (std::uint32_t c = 0; c < count; ++c) {
+      std::uint8_t* to = channels[c].counts[s];
+      for (std::uint32_t i = 0; i < size; ++i) to[i] = to[size + i] = rows[i][c];
+    }
+#else
+    const hn::FixedTag<std::uint8_t, size> tag;
+    for (std::uint32_t first = 0; first < count; first += size) {
+      hn::Vec<decltype(tag)> x[size], y[size];
+      for (std::uint32_t i = 0; i < size; ++i) x[i] = hn::Load(tag, rows[i] + first);
+      // Each round moves a bit of the row's number to the column's.
+      for (std::uint32_t round = 0; round < 4; ++round) {
+        for (std::uint32_t i = 0; i < size / 2; ++i) {
+          y[2 * i] = hn::InterleaveLower(tag, x[i], x[i + size / 2]);
+          y[2 * i + 1] = hn::InterleaveUpper(tag, x[i], x[i + size / 2]);
+        }
+        for (std::uint32_t i = 0; i < size; ++i) x[i] = y[i];
+      }
+      for (std::uint32_t i = 0; i < size && first + i < count; ++i) {
+        std::uint8_t* to = channels[first + i].counts[s];
+        hn::Store(x[i], tag, to);
+        hn::Store(x[i], tag, to + size);
+      }
+    }
+#endif
+  }
+  for (std::uint32_t c = 0; c < count; ++c) channels[c].zeros = sample.rows - sample.live[c];
 }
 
 /// Sorts each channel's maxima, those of groups without a value behind the others.
@@ -366,7 +421,9 @@ void choose(const std::uint16_t* words, TileExtent extent, TilePlan& plan) {
   const std::uint32_t count = extent.width;
   Channel channels[width];
   find_changes(sample, plan.change);
-  gather_counts(sample, plan.change, count, channels);
+  BinCounts counts;
+  count_bins(sample, plan.change, counts);
+  gather_counts(counts, sample, count, channels);
   find_t0(sample, count, channels);
   std::uint32_t least = no_maximum;
   std::uint32_t greatest = 0;
