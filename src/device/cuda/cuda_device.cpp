@@ -3,6 +3,7 @@
 
 #include "core/checks.hpp"
 #include "device/cuda/cuda_error.hpp"
+#include "device/cuda/host_copy.hpp"
 #include "device/cuda/numa.hpp"
 #include "device/cuda/pinned_memory.hpp"
 
@@ -31,6 +32,8 @@ CUcontext CudaDevice::context() const {
     // The driver's codes are the runtime's. Held for the life of the process.
     check(static_cast<cudaError_t>(context_calls().retain_primary(&made, ordinal_)),
           "make a context");
+    const ContextGuard guard(made);
+    load_host_copy();
     char pci_id[32]{};
     if (cudaDeviceGetPCIBusId(pci_id, sizeof pci_id, ordinal_) == cudaSuccess)
       numa_node_ = numa_node_of(pci_id);

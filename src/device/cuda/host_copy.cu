@@ -28,6 +28,14 @@ cudaError_t launch(cudaStream_t stream, void* to, const void* from, std::size_t 
 
 }  // namespace
 
+void load_host_copy() noexcept {
+  cudaFuncAttributes attributes{};
+  if (cudaFuncGetAttributes(&attributes, copy_words<uint4>) != cudaSuccess ||
+      cudaFuncGetAttributes(&attributes, copy_words<unsigned char>) != cudaSuccess) {
+    (void)cudaGetLastError();  // the launch says it, where it is wanted
+  }
+}
+
 cudaError_t copy_host_async(cudaStream_t stream, const HostCopy& copy) noexcept {
   const auto places = reinterpret_cast<std::uintptr_t>(copy.to) |
                       reinterpret_cast<std::uintptr_t>(copy.from) | copy.size;

@@ -17,4 +17,8 @@ struct HostCopy {
 /// the stream when both ends are on the host, so the GPU copies them itself.
 [[nodiscard]] cudaError_t copy_host_async(cudaStream_t stream, const HostCopy& copy) noexcept;
 
+/// Loads the kernels on the current device. Loaded by their first launch they could wait for work
+/// that runs, and hang where that work waits for the launching thread.
+void load_host_copy() noexcept;
+
 }  // namespace offramp
