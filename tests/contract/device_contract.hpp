@@ -4,58 +4,24 @@
 // memory must be reachable for its copies.
 #pragma once
 
+#include "contract/device_kit.hpp"
+
 #include <offramp/core/buffer.hpp>
 #include <offramp/core/error.hpp>
 #include <offramp/core/event.hpp>
-#include <offramp/device/device_table.hpp>
+#include <offramp/device/device.hpp>
 #include <offramp/device/host_slab.hpp>
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
-#include <string>
-#include <thread>
 #include <vector>
 
 namespace offramp::testing_device {
-
-/// Keeps a stream from going on until it is opened.
-class Latch {
- public:
-  Latch(StreamRef stream, Device& device) : stream_(stream) {
-    device.call_async(
-        stream, [](void* arg) noexcept { static_cast<Latch*>(arg)->open_.wait(false); }, this);
-  }
-  ~Latch() {
-    open();
-    stream_.sync();  // which still looks at the latch
-  }
-  Latch(const Latch&) = delete;
-  Latch& operator=(const Latch&) = delete;
-  void open() {
-    open_ = true;
-    open_.notify_all();
-  }
-
- private:
-  StreamRef stream_;
-  std::atomic<bool> open_{false};
-};
-
-/// Why this machine lacks kinds of device that the build has; empty where it lacks none.
-inline std::string absent_devices() {
-  std::string text;
-  for (const DeviceRow& row : device_table()) {
-    if (row.count() == 0) text += std::string(row.kind) + ": " + row.why_not() + "\n";
-  }
-  return text;
-}
 
 class DeviceContract : public testing::TestWithParam<Device* (*)()> {
  protected:
