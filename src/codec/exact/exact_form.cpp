@@ -2,6 +2,7 @@
 #include "codec/exact/exact_form.hpp"
 
 #include "codec/exact/exact_tiers.hpp"
+#include "codec/tiles/words.hpp"
 
 #include <hwy/cache_control.h>
 
@@ -49,14 +50,14 @@ bool read_bases(std::uint16_t first, std::span<const std::byte> section, std::si
       return true;
     case Bases::byte:
       std::memcpy(bases.channel.data(), in, width);
-      return first == 0 && is_zero(section.subspan(width));
+      return first == 0 && tiles::is_zero(section.subspan(width));
     case Bases::nibble:
       for (std::size_t c = 0; c < width; ++c) {
         bases.channel[c] =
             static_cast<std::uint8_t>(bases.base + (in[c / 2] >> (4 * (c % 2)) & 0xf));
       }
       if (width % 2 != 0 && in[width / 2] >> 4 != 0) return false;
-      return is_zero(section.subspan(ceil_div(width, 2)));
+      return tiles::is_zero(section.subspan(ceil_div(width, 2)));
   }
   return false;
 }
@@ -87,7 +88,7 @@ bool cut_sections(const Form& form, Extent extent, std::span<const std::byte> bo
   const auto take = [&](std::size_t size, std::size_t content) {
     const auto section = body.first(size);
     body = body.subspan(size);
-    sound = sound && is_zero(section.subspan(content));
+    sound = sound && tiles::is_zero(section.subspan(content));
     return section;
   };
   const bool is_tiered = form.bases != Bases::none;
@@ -176,10 +177,6 @@ bool decode_pieces(const Kernels& kernels, DType dtype, const Form& form, std::s
 
 }  // namespace
 
-bool is_zero(std::span<const std::byte> bytes) noexcept {
-  return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{}; });
-}
-
 std::size_t encode_form(const Kernels& kernels, const Form& form, const BaseSet& bases,
                         Extent extent, std::byte* body, std::byte* heap, const Workspace& work) {
   const std::size_t n = extent.n;
@@ -257,7 +254,7 @@ std::optional<Form> read_form_header(const PlaneView& view,
   const std::uint8_t* in = bytes_of(from.data());
   const std::size_t fields = 2 + 2 * view.planes;
   if (in[0] >> (zigzag_bit + 1) != 0 || in[1] != 0) return std::nullopt;
-  if (!is_zero(from.subspan(fields))) return std::nullopt;
+  if (!tiles::is_zero(from.subspan(fields))) return std::nullopt;
   Form form{.planes = view.planes,
             .used = view.used,
             .bases = static_cast<Bases>(in[0] & 3),

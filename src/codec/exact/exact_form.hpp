@@ -36,6 +36,4 @@ void write_form_header(const Form& form, std::byte* to) noexcept;
 [[nodiscard]] std::optional<Form> read_form_header(const PlaneView& view,
                                                    std::span<const std::byte> from) noexcept;
 
-[[nodiscard]] bool is_zero(std::span<const std::byte> bytes) noexcept;
-
 }  // namespace offramp::exact

@@ -2,6 +2,7 @@
 // The reference loops: the definition of what the kernels compute, written to be read.
 #include "codec/exact/exact_kernels.hpp"
 #include "codec/exact/exact_view.hpp"
+#include "codec/tiles/words.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -12,10 +13,6 @@ namespace {
 
 using tiles::ConstLines;
 using tiles::Lines;
-
-bool is_zero(std::span<const std::byte> bytes) {
-  return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{}; });
-}
 
 BitRange range(const std::uint8_t* plane, std::size_t n) {
   BitRange bits;
@@ -32,10 +29,13 @@ SplitFacts split(DType dtype, bool zigzag, ConstLines values, std::size_t n, con
   for_each_run(values, n, elem_size, [&](std::size_t first, std::size_t size) {
     const std::byte* from = values.at(first, elem_size);
     const Planes to = planes_from(planes, first);
-    if (dtype == DType::bf16) split_bf16(from, 0, size, to);
-    visit_view(dtype, zigzag, [&]<class View>() { split_view<View>(from, size, to); });
+    if (dtype == DType::bf16) {
+      split_bf16(from, size, to);
+    } else {
+      visit_view(dtype, zigzag, [&]<class View>() { split_view<View>(from, size, to); });
+    }
     for (std::size_t k = 0; k < size; ++k, from += elem_size) {
-      facts.zeros += is_zero({from, elem_size});
+      facts.zeros += tiles::is_zero({from, elem_size});
     }
   });
   for (std::size_t p = 0; p < plane_view(dtype).planes; ++p) facts.ranges[p] = range(planes[p], n);
@@ -46,7 +46,7 @@ void join(DType dtype, bool zigzag, const Planes& planes, std::size_t n, Lines v
   for_each_run(values, n, size_of(dtype), [&](std::size_t first, std::size_t size) {
     std::byte* to = values.at(first, size_of(dtype));
     const Planes from = planes_from(planes, first);
-    if (dtype == DType::bf16) join_bf16(from, 0, size, to);
+    if (dtype == DType::bf16) return join_bf16(from, size, to);
     visit_view(dtype, zigzag, [&]<class View>() { join_view<View>(from, size, to); });
   });
 }

@@ -2,6 +2,7 @@
 #include "codec/exact/exact_positions.hpp"
 
 #include "codec/exact/exact_form.hpp"
+#include "codec/tiles/words.hpp"
 
 #include <algorithm>
 #include <array>
@@ -51,21 +52,6 @@ bool get_bit(const std::byte* bits, std::size_t at) {
 
 std::size_t row_size(const SparseTile& tile, std::size_t row) {
   return std::min(tile.width, tile.n - row * tile.width);
-}
-
-// Calls `f` with a value of the unsigned integer that has `size` bytes.
-template <class F>
-void visit_word(std::size_t size, F&& f) {
-  switch (size) {
-    case 1:
-      return f(std::uint8_t{});
-    case 2:
-      return f(std::uint16_t{});
-    case 4:
-      return f(std::uint32_t{});
-    default:
-      return f(std::uint64_t{});
-  }
 }
 
 // Calls `f(i)` for each set bit of the first `bits` bits, low to high; 8 bytes at a time, which the
@@ -201,7 +187,7 @@ SparseRest encode_positions(SparseTile tile, tiles::ConstLines values, std::byte
   std::size_t dropped = 0, dropped_rows = 0;
   for (std::size_t r = 0; r < tile.rows; ++r) {
     const std::byte* row = values.at(r * tile.width, size);
-    row_kept[r] = !is_zero({row, row_size(tile, r) * size});
+    row_kept[r] = !tiles::is_zero({row, row_size(tile, r) * size});
     if (!row_kept[r]) {
       dropped += row_size(tile, r);
       ++dropped_rows;
@@ -213,7 +199,7 @@ SparseRest encode_positions(SparseTile tile, tiles::ConstLines values, std::byte
   // All values of the kept rows, and the positions of those that are not zero.
   std::array<std::uint16_t, tile_values + 1> positions;
   std::size_t n = 0, count = 0;
-  visit_word(size, [&](auto word) {
+  tiles::visit_word(size, [&](auto word) {
     using Word = decltype(word);
     for (std::size_t r = 0; r < tile.rows; ++r) {
       if (!row_kept[r]) continue;
@@ -231,7 +217,7 @@ SparseRest encode_positions(SparseTile tile, tiles::ConstLines values, std::byte
   if (8 * (n - count) >= n) {
     if (count == 0) return {};
     header = best_code(count, n);
-    visit_word(size, [&](auto word) {
+    tiles::visit_word(size, [&](auto word) {
       for (std::size_t i = 0; i < count; ++i) {
         store(kept + i * size, load<decltype(word)>(kept + positions[i] * size));
       }
@@ -266,7 +252,7 @@ bool read_positions(SparseTile tile, std::span<const std::byte> body, SparseRest
   if (!read_header(tile, body, header, n, at)) return false;
   const std::size_t section = positions_size(header, n);
   if (body.size() - at < padded(section)) return false;
-  if (!is_zero(body.subspan(at + section, padded(section) - section))) return false;
+  if (!tiles::is_zero(body.subspan(at + section, padded(section) - section))) return false;
   rest = {
       .n = header.count, .by_channel = header.code == Code::all, .body_size = at + padded(section)};
   return true;
@@ -296,7 +282,7 @@ bool scatter(SparseTile tile, std::span<const std::byte> body, const SparseRest&
     std::memset(values.at(k, size), 0, run * size);
   });
   if (header.code != Code::all && !header.rows_dropped) {
-    visit_word(size, [&](auto word) {
+    tiles::visit_word(size, [&](auto word) {
       for_each_bit(map.data(), n, [&](std::size_t k) {
         store(values.at(k, size), load<decltype(word)>(kept));
         kept += size;

@@ -118,7 +118,7 @@ SplitFacts split_bf16_lines(ConstLines values, std::size_t n, const Planes& plan
   }
   const std::size_t left = n - first;
   const Planes rest = planes_from(planes, first);
-  split_bf16(values.first, 0, left, rest);
+  split_bf16(values.first, left, rest);
   for (std::size_t p = 0; p < 2; ++p) facts.ranges[p].add(range(rest[p], left));
   facts.zeros += count_zeros_of<std::uint16_t>(values.first, left);
   return facts;
@@ -155,7 +155,7 @@ void join_bf16_lines(const Planes& planes, std::size_t n, Lines values) {
                    hn::BitCast(d8, hn::RotateRight<1>(high)), to + 2 * c);
     }
   }
-  join_bf16(planes_from(planes, first), 0, n - first, values.first);
+  join_bf16(planes_from(planes, first), n - first, values.first);
 }
 
 void join(DType dtype, bool zigzag, const Planes& planes, std::size_t n, Lines values) {

@@ -4,6 +4,7 @@
 #include "codec/exact/exact_form.hpp"
 #include "codec/exact/exact_positions.hpp"
 #include "codec/exact/exact_workspace.hpp"
+#include "codec/tiles/words.hpp"
 
 #include <cstring>
 
@@ -273,7 +274,8 @@ bool decode_tile(const Kernels& kernels, DType dtype, TileExtent extent, TileMod
   const std::size_t size = extent.values * job.elem_size;
   const Extent whole{extent.values, extent.width};
   if (mode == tiles::raw_mode) {
-    if (!heap.empty() || body.size() != padded(size) || !is_zero(body.subspan(size))) return false;
+    if (!heap.empty() || body.size() != padded(size) || !tiles::is_zero(body.subspan(size)))
+      return false;
     for_each_run(values, extent.values, job.elem_size, [&](std::size_t k, std::size_t run) {
       std::memcpy(values.at(k, job.elem_size), body.data() + k * job.elem_size,
                   run * job.elem_size);

@@ -141,9 +141,8 @@ inline void join_view(const Planes& planes, std::size_t n, std::byte* values) no
   }
 }
 
-inline void split_bf16(const std::byte* values, std::size_t from, std::size_t n,
-                       const Planes& planes) noexcept {
-  for (std::size_t k = from; k < n; ++k) {
+inline void split_bf16(const std::byte* values, std::size_t n, const Planes& planes) noexcept {
+  for (std::size_t k = 0; k < n; ++k) {
     const std::size_t neighbour = (k ^ 1) < n ? k ^ 1 : k;
     const unsigned word = load<std::uint16_t>(values + 2 * k);
     const unsigned sign = load<std::uint16_t>(values + 2 * neighbour) >> 15;
@@ -152,9 +151,8 @@ inline void split_bf16(const std::byte* values, std::size_t from, std::size_t n,
   }
 }
 
-inline void join_bf16(const Planes& planes, std::size_t from, std::size_t n,
-                      std::byte* values) noexcept {
-  for (std::size_t k = from; k < n; ++k) {
+inline void join_bf16(const Planes& planes, std::size_t n, std::byte* values) noexcept {
+  for (std::size_t k = 0; k < n; ++k) {
     const std::size_t neighbour = (k ^ 1) < n ? k ^ 1 : k;
     const unsigned sign = planes[1][neighbour] & 1u;
     store(values + 2 * k,

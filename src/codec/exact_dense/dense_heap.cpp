@@ -2,6 +2,7 @@
 #include "codec/exact_dense/dense_heap.hpp"
 
 #include "codec/exact_dense/class_models.hpp"
+#include "codec/tiles/words.hpp"
 #include "core/bytes.hpp"
 
 #include <algorithm>
@@ -51,10 +52,6 @@ std::uint8_t* write_nibbles(std::uint8_t* out, std::uint32_t count, auto&& value
     if (c % 2 == 1 || c + 1 == count) ++out;
   }
   return out;
-}
-
-bool all_zero(const std::byte* from, const std::byte* to) {
-  return std::all_of(from, to, [](std::byte b) { return b == std::byte{0}; });
 }
 
 /// Reads the side data; false where bits that nothing uses are set.
@@ -116,7 +113,7 @@ bool read_side(TileExtent extent, SideForm side, const std::byte* from, HeapPiec
       }
     }
   }
-  return unused == 0 && all_zero(from, start + side_size(extent, side.form));
+  return unused == 0 && tiles::is_zero({from, start + side_size(extent, side.form)});
 }
 
 bool is_valid(SideForm side) {
@@ -234,7 +231,7 @@ std::optional<HeapPiece> read_heap_piece(TileExtent extent, std::span<const std:
     bits >>= size;
     held -= size;
   }
-  if (bits != 0 || !all_zero(from, heap.data() + heap.size())) return std::nullopt;
+  if (bits != 0 || !tiles::is_zero({from, heap.data() + heap.size()})) return std::nullopt;
   return piece;
 }
 

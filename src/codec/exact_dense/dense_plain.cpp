@@ -3,6 +3,7 @@
 #include "codec/exact_dense/dense_heap.hpp"
 #include "codec/exact_dense/dense_tile.hpp"
 #include "codec/exact_dense/float_words.hpp"
+#include "codec/tiles/words.hpp"
 #include "core/bytes.hpp"
 
 #include <algorithm>
@@ -50,10 +51,6 @@ std::byte* write_rest_words(const std::uint32_t* rest, std::size_t n, std::uint3
   return body + size;
 }
 
-bool all_zero(const std::byte* from, const std::byte* to) {
-  return std::all_of(from, to, [](std::byte b) { return b == std::byte{0}; });
-}
-
 /// Whether the rest bits of values that do not exist are 0, once they are unpacked. `again` is room
 /// for as many words.
 bool rest_is_canonical(const Kernels& kernels, const std::uint16_t* words,
@@ -94,7 +91,7 @@ const std::byte* read_rest_words(const std::byte* body, std::size_t n, std::uint
     split[lanes + l] = ends.first_buffer[l];
   }
   const std::size_t size = round_up(std::size_t{3} * lanes, 4);
-  return all_zero(body + std::size_t{3} * lanes, body + size) ? body + size : nullptr;
+  return tiles::is_zero({body + std::size_t{3} * lanes, body + size}) ? body + size : nullptr;
 }
 
 }  // namespace
@@ -164,7 +161,7 @@ bool decode_plain(const Kernels& kernels, DType dtype, TileExtent extent, tiles:
       read_rest_words(body.data(), n, lanes_of(extent), piece->ends, workspace.rest);
   if (tail == nullptr) return false;
   const std::byte* tail_end = tail + std::size_t{shape.tail_bytes} * extent.values;
-  if (!all_zero(tail_end, body.data() + body.size())) return false;
+  if (!tiles::is_zero({tail_end, body.data() + body.size()})) return false;
   const RestFields fields = rest_fields(shape);
   // Words go straight to the values where these are words and nothing is left to check.
   const bool direct = is_words(dtype, extent) && extent.rows % chunk_rows == 0 &&

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codec/exact_dense/dense_tile.hpp"
+#include "codec/tiles/words.hpp"
 #include "core/bytes.hpp"
 
 #include <algorithm>
@@ -41,20 +42,6 @@ std::size_t bitmap_size(TileExtent extent) {
 std::uint32_t rows_of_channel(TileExtent extent, std::uint32_t channel) {
   const std::uint32_t last = extent.values - (extent.rows - 1) * extent.width;
   return extent.rows - (channel >= last);
-}
-
-template <class F>
-auto visit_bits(DType dtype, F&& f) {
-  switch (size_of(dtype)) {
-    case 1:
-      return f(std::uint8_t{});
-    case 2:
-      return f(std::uint16_t{});
-    case 4:
-      return f(std::uint32_t{});
-    default:
-      return f(std::uint64_t{});
-  }
 }
 
 template <class Bits>
@@ -116,7 +103,7 @@ std::optional<Sizes> encode_sparse(const Kernels& kernels, DType dtype, TileExte
                                    Workspace& workspace) {
   const std::size_t head = round_up(bitmap_size(extent), tiles::section_alignment);
   if (head >= limit) return std::nullopt;
-  const std::uint32_t count = visit_bits(dtype, [&]<class Bits>(Bits) {
+  const std::uint32_t count = tiles::visit_word(size_of(dtype), [&]<class Bits>(Bits) {
     std::uint32_t n = 0;
     for (std::uint32_t i = 0; i < extent.values; ++i) {
       n += load<Bits>(values + i * sizeof(Bits)) != 0;
@@ -125,7 +112,8 @@ std::optional<Sizes> encode_sparse(const Kernels& kernels, DType dtype, TileExte
   });
   if (count == 0) return std::nullopt;
   std::memset(body, 0, head);
-  visit_bits(dtype, [&]<class Bits>(Bits) { compact<Bits>(values, extent, count, body, inner); });
+  tiles::visit_word(size_of(dtype),
+                    [&]<class Bits>(Bits) { compact<Bits>(values, extent, count, body, inner); });
   auto sizes = encode_plain(kernels, dtype, InnerPlaces(count).extent(count), rest_bits, inner,
                             limit - head, body + head, heap, workspace);
   if (sizes) sizes->body += head;
@@ -150,7 +138,7 @@ bool decode_sparse(const Kernels& kernels, DType dtype, TileExtent extent,
                     workspace)) {
     return false;
   }
-  return visit_bits(dtype, [&]<class Bits>(Bits) {
+  return tiles::visit_word(size_of(dtype), [&]<class Bits>(Bits) {
     return expand<Bits>(body.data(), inner, extent, count, values);
   });
 }

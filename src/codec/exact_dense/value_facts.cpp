@@ -7,12 +7,14 @@
 #include <hwy/foreach_target.h>
 // The above must come first: it includes this file once for each target.
 #include "codec/exact_dense/float_words.hpp"
+#include "codec/tiles/words.hpp"
 #include "core/bytes.hpp"
 
 #include <hwy/highway.h>
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 HWY_BEFORE_NAMESPACE();
 namespace offramp::exact_dense {
@@ -81,25 +83,15 @@ ValueFacts find_64(tiles::ConstLines values, std::uint32_t count, std::byte* gat
   return facts;
 }
 
-template <bool copies>
-ValueFacts find_by_size(std::size_t size, tiles::ConstLines values, std::uint32_t count,
-                        std::byte* gathered) {
-  switch (size) {
-    case 1:
-      return find<std::uint8_t, copies>(values, count, gathered);
-    case 2:
-      return find<std::uint16_t, copies>(values, count, gathered);
-    case 4:
-      return find<std::uint32_t, copies>(values, count, gathered);
-    default:
-      return find_64<copies>(values, count, gathered);
-  }
-}
-
 ValueFacts find_of_size(std::size_t size, tiles::ConstLines values, std::uint32_t count,
                         std::byte* gathered) {
-  if (values.has_gaps(size)) return find_by_size<true>(size, values, count, gathered);
-  return find_by_size<false>(size, values, count, gathered);
+  const auto find_in = [&]<bool copies>(std::bool_constant<copies>) {
+    return tiles::visit_word(size, [&]<class Bits>(Bits) {
+      if constexpr (sizeof(Bits) == 8) return find_64<copies>(values, count, gathered);
+      if constexpr (sizeof(Bits) < 8) return find<Bits, copies>(values, count, gathered);
+    });
+  };
+  return values.has_gaps(size) ? find_in(std::true_type{}) : find_in(std::false_type{});
 }
 
 }  // namespace

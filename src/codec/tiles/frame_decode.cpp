@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codec/tiles/frame.hpp"
 #include "codec/tiles/rows.hpp"
+#include "codec/tiles/words.hpp"
 #include "core/bytes.hpp"
 
 #include <fmt/format.h>
@@ -27,10 +28,6 @@ struct WorkerScratch {
 Error corrupt(std::string what) {
   return Error{
       .code = ErrorCode::corrupt_payload, .what = std::move(what), .path = {}, .remedy = {}};
-}
-
-bool is_zero(std::span<const std::byte> bytes) {
-  return std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; });
 }
 
 // The sections of a coded chunk, checked against each other; tiles are checked as they are asked
