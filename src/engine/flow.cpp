@@ -27,6 +27,7 @@ Flow::Flow(Settings settings)
       coded_pool_(settings_.coded_slots),
       filled_(settings_.host_slots),
       coded_(settings_.coded_slots),
+      coders_(settings_.coders),
       cancelled_(std::make_exception_ptr(DataError(cancelled_error()))) {
   OFFRAMP_EXPECTS(settings_.host_slots > 0, "a pipeline needs a host slot");
   OFFRAMP_EXPECTS(settings_.coded_slots > 0, "a pipeline needs a coded slot");
@@ -34,10 +35,10 @@ Flow::Flow(Settings settings)
 }
 
 void Flow::start() {
-  for (std::size_t coder = 0; coder < settings_.coders; ++coder) {
-    start_thread("offramp-code", [this, coder] { code(coder); });
+  // One more than may code, for the one that writes.
+  for (std::size_t thread = 0; thread < settings_.coders + 1; ++thread) {
+    start_thread("offramp-flow", [this] { work(); });
   }
-  start_thread("offramp-write", [this] { write(); });
 }
 
 void Flow::start_thread(const char* name, std::function<void()> body) {
@@ -95,7 +96,7 @@ void Flow::mark_staged() noexcept {
 void Flow::push(std::size_t slot) noexcept {
   filled_.push(slot);
   ++submitted_;
-  fill_ready_.notify_one();
+  pass_work_on();
 }
 
 void Flow::expect_open(bool begun) const {
@@ -106,62 +107,76 @@ void Flow::expect_open(bool begun) const {
 void Flow::wake_all() noexcept {
   progress_->moved.notify_all();
   slot_free_.notify_all();
-  fill_ready_.notify_all();
-  task_ready_.notify_all();
+  work_ready_.notify_all();
   upstream_moved_.notify_all();
 }
 
-void Flow::code(std::size_t coder) {
+void Flow::work() {
   std::unique_lock lock(mutex());
   while (true) {
-    // A coded slot is taken together with the fill: the earliest fill always has one, so the
-    // writer, which frees them in order, is never stuck behind a later fill.
-    fill_ready_.wait(
-        lock, [&] { return failed() || finished_ || (!filled_.empty() && !coded_pool_.empty()); });
+    work_ready_.wait(
+        lock, [&] { return failed() || finished_ || may_finish() || may_write() || may_code(); });
     if (failed() || finished_) return;
-    Task task{.number = ++taken_, .slot = filled_.pop(), .coded = coded_pool_.take()};
-    lock.unlock();
-    const std::uint64_t start = Trace::now_ns();
-    try {
-      transform(task, coder);
-    } catch (...) {
-      fail_with_current(settings_.transform_name, task.number);
-      return;
+    if (may_write()) {
+      write_next(lock);
+    } else if (may_finish()) {
+      finish_now(lock);
+    } else {
+      code_next(lock);
     }
-    add_span(settings_.transform_name, static_cast<std::uint32_t>(2 + coder),
-             {.chunk = task.number, .bytes = task.bytes, .start_ns = start});
-    lock.lock();
-    if (!task.holds_slot) {
-      host_pool_.give(task.slot);
-      slot_free_.notify_all();
-    }
-    coded_[task.number % coded_.size()] = task;
-    task_ready_.notify_one();
   }
+}
+
+// A coded slot is taken together with the fill: the earliest fill always has one, so whoever
+// writes, which frees them in order, is never stuck behind a later fill.
+bool Flow::may_code() const noexcept {
+  return !filled_.empty() && !coded_pool_.empty() && !coders_.empty();
+}
+
+bool Flow::may_write() const noexcept {
+  return !writing_ && next_task().number == progress_->durable + 1;
+}
+
+bool Flow::may_finish() const noexcept {
+  return closing_ && !writing_ && !finishing_ && upstream_ == 0 && progress_->durable == submitted_;
+}
+
+void Flow::pass_work_on() noexcept {
+  if (may_write() || may_code()) work_ready_.notify_one();
+}
+
+void Flow::code_next(std::unique_lock<std::mutex>& lock) {
+  Task task{.number = ++taken_, .slot = filled_.pop(), .coded = coded_pool_.take()};
+  const std::size_t coder = coders_.take();
+  pass_work_on();
+  lock.unlock();
+  const std::uint64_t start = Trace::now_ns();
+  try {
+    transform(task, coder);
+  } catch (...) {
+    fail_with_current(settings_.transform_name, task.number);
+    lock.lock();
+    return;
+  }
+  add_span(settings_.transform_name, static_cast<std::uint32_t>(2 + coder),
+           {.chunk = task.number, .bytes = task.bytes, .start_ns = start});
+  lock.lock();
+  coders_.give(coder);
+  if (!task.holds_slot) {
+    host_pool_.give(task.slot);
+    slot_free_.notify_all();
+  }
+  coded_[task.number % coded_.size()] = task;
 }
 
 const Flow::Task& Flow::next_task() const noexcept {
   return coded_[(progress_->durable + 1) % coded_.size()];
 }
 
-bool Flow::drained() const noexcept {
-  return closing_ && upstream_ == 0 && progress_->durable == submitted_;
-}
-
-void Flow::write() {
-  std::unique_lock lock(mutex());
-  while (true) {
-    task_ready_.wait(lock, [&] {
-      return failed() || drained() || next_task().number == progress_->durable + 1;
-    });
-    if (failed()) return;
-    if (drained()) return finish_now(lock);
-    write_next(lock);
-  }
-}
-
 void Flow::write_next(std::unique_lock<std::mutex>& lock) {
   const Task task = next_task();
+  writing_ = true;
+  pass_work_on();
   lock.unlock();
   const std::uint64_t start = Trace::now_ns();
   Consumed consumed;
@@ -181,22 +196,23 @@ void Flow::write_next(std::unique_lock<std::mutex>& lock) {
   counters_.parts_out += consumed.parts;
   counters_.parts_stored += consumed.stored;
   coded_pool_.give(task.coded);
-  fill_ready_.notify_one();
   if (task.holds_slot) {
     host_pool_.give(task.slot);
     slot_free_.notify_all();
   }
   ++progress_->durable;
   progress_->moved.notify_all();
-  if (!settings_.on_progress) return;
-  const Counters now = snapshot();
-  lock.unlock();
-  try {
-    settings_.on_progress(now);
-  } catch (...) {
-    fail_with_current("progress report", task.number);
+  if (settings_.on_progress) {
+    const Counters now = snapshot();
+    lock.unlock();
+    try {
+      settings_.on_progress(now);
+    } catch (...) {
+      fail_with_current("progress report", task.number);
+    }
+    lock.lock();
   }
-  lock.lock();
+  writing_ = false;
 }
 
 void Flow::finish_now(std::unique_lock<std::mutex>& lock) {

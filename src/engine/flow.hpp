@@ -22,9 +22,10 @@
 
 namespace offramp {
 
-/// The machine under every job: slots are filled, transformed by several threads, and consumed by
-/// one in the order of submission. Memory, order, errors and the end are its business; what is in
-/// a slot is its heirs'.
+/// The machine under every job: slots are filled, transformed by several threads at once, and
+/// consumed by one at a time in the order of submission. The threads do both: which has made the
+/// slot that is next consumes it, while it is in its cache and without waking another. Memory,
+/// order, errors and the end are its business; what is in a slot is its heirs'.
 ///
 /// The threads own the flow together with its holders, so one that hangs in a sink can be left
 /// behind.
@@ -33,7 +34,7 @@ class Flow : public std::enable_shared_from_this<Flow> {
   struct Settings {
     std::size_t host_slots{};
     std::size_t coded_slots{};
-    std::size_t coders{};  ///< threads that transform
+    std::size_t coders{};  ///< threads that transform at once; one more may consume
     const char* transform_name{};
     const char* consume_name{};
     std::function<void(const Counters&)> on_progress{};
@@ -93,7 +94,7 @@ class Flow : public std::enable_shared_from_this<Flow> {
   /// different slots. Sets `holds_slot` where the consumer still needs the host slot.
   virtual void transform(Task& task, std::size_t coder) = 0;
 
-  /// Called by one thread, in order.
+  /// Called in order, never twice at a time, by any of the threads.
   virtual Consumed consume(const Task& task) = 0;
 
   /// Called once, after the last `consume`, if the flow is closed and has not failed.
@@ -147,11 +148,14 @@ class Flow : public std::enable_shared_from_this<Flow> {
   std::condition_variable upstream_moved_;  // for a heir's own stage
 
  private:
-  void code(std::size_t coder);
-  void write();
+  void work();
+  void code_next(std::unique_lock<std::mutex>& lock);
   void write_next(std::unique_lock<std::mutex>& lock);
   void finish_now(std::unique_lock<std::mutex>& lock);
-  [[nodiscard]] bool drained() const noexcept;
+  [[nodiscard]] bool may_code() const noexcept;
+  [[nodiscard]] bool may_write() const noexcept;
+  [[nodiscard]] bool may_finish() const noexcept;
+  void pass_work_on() noexcept;  // wakes a thread if there is something to do
   [[nodiscard]] const Task& next_task() const noexcept;
   [[nodiscard]] Counters snapshot() const noexcept;  // mutex held
 
@@ -164,12 +168,13 @@ class Flow : public std::enable_shared_from_this<Flow> {
   std::uint64_t submitted_{0};  // fills that went into `filled_`
   std::uint64_t taken_{0};      // of these, that a coder took
   std::vector<Task> coded_;     // by number modulo the coded slots
+  SlotPool coders_;             // numbers of those that may code
+  bool writing_{false};
   bool finishing_{false};
   bool finished_{false};
   std::size_t live_{0};
   const std::exception_ptr cancelled_;
-  std::condition_variable fill_ready_;  // for coders
-  std::condition_variable task_ready_;  // for the writer
+  std::condition_variable work_ready_;  // for the threads that code and write
   std::condition_variable ended_;       // for `end`
   std::vector<std::thread> threads_;
 };
