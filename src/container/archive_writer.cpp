@@ -44,9 +44,14 @@ struct ArchiveWriter::Impl {
 
   // Makes the header, so that the record's place is known before it is written.
   RecordPlace make_header(RecordHeader record, std::span<const std::byte> payload) {
+    return make_header(std::move(record), payload, checksum(payload));
+  }
+
+  RecordPlace make_header(RecordHeader record, std::span<const std::byte> payload,
+                          std::uint64_t payload_checksum) {
     record.offset = size;
     record.payload_size = payload.size();
-    record.payload_checksum = xxh3_64(payload);
+    record.payload_checksum = payload_checksum;
     write_record_header(record, header);
     return {size, static_cast<std::uint32_t>(header.size()), payload.size()};
   }
@@ -76,7 +81,16 @@ ArchiveWriter::ArchiveWriter(ArchiveWriter&&) noexcept = default;
 ArchiveWriter& ArchiveWriter::operator=(ArchiveWriter&&) noexcept = default;
 ArchiveWriter::~ArchiveWriter() = default;
 
+std::uint64_t ArchiveWriter::checksum(std::span<const std::byte> payload) noexcept {
+  return xxh3_64(payload);
+}
+
 void ArchiveWriter::append(const PartRecord& record, std::span<const std::byte> payload) {
+  append(record, payload, checksum(payload));
+}
+
+void ArchiveWriter::append(const PartRecord& record, std::span<const std::byte> payload,
+                           std::uint64_t checksum) {
   impl_->expect_open();
   const auto raw_size = check_part(record);
   if (!raw_size) {
@@ -91,8 +105,8 @@ void ArchiveWriter::append(const PartRecord& record, std::span<const std::byte> 
   }
 
   impl_->lost = true;
-  const RecordPlace place =
-      impl_->make_header({.kind = Kind::part, .raw_size = *raw_size, .part = record}, payload);
+  const RecordPlace place = impl_->make_header(
+      {.kind = Kind::part, .raw_size = *raw_size, .part = record}, payload, checksum);
   if (auto added = impl_->catalog.add(record, *raw_size, place); !added) {
     impl_->lost = false;  // over a limit: nothing was added
     throw DataError(std::move(added.error()).in(name()));

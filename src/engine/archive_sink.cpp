@@ -10,13 +10,17 @@ ArchiveSink::ArchiveSink(ArchiveWriter& writer, const Codec& codec)
       chain_(codec.serialize()),
       store_chain_(Codec::from_name("store").value().serialize()) {}
 
+std::uint64_t ArchiveSink::digest(std::span<const std::byte> payload) const {
+  return ArchiveWriter::checksum(payload);
+}
+
 void ArchiveSink::write(const EncodedPart& part) {
   writer_->append({.name = part.what.name,
                    .tensor = part.what.tensor,
                    .first_elem = part.what.part.first_elem,
                    .part = part.what.part.desc.shape,
                    .chain = *part.codec == codec_ ? chain_ : store_chain_},
-                  part.payload);
+                  part.payload, part.digest);
 }
 
 void ArchiveSink::finish() { writer_->finish(); }

@@ -154,6 +154,7 @@ void PipelineCore::transform(Task& task, std::size_t coder) {
     for (Piece& piece : fill.used()) {
       piece.payload = {slot + piece.offset, piece.part.desc.size()};
       piece.stored = true;
+      piece.digest = sink_->digest(piece.payload);
     }
     return;
   }
@@ -179,6 +180,7 @@ void PipelineCore::transform(Task& task, std::size_t coder) {
     const auto coded = codec_.encode(view, out, scratch_[coder].bytes(), *workers_);
     piece.payload = out.first(coded.size);
     piece.stored = coded.stored;
+    piece.digest = sink_->digest(piece.payload);
     out = out.subspan(std::min(out.size(), round_up(coded.size, Pipeline::part_alignment)));
   }
 }
@@ -190,7 +192,8 @@ Flow::Consumed PipelineCore::consume(const Task& task) {
     sink_->write({.chunk = fill.chunk,
                   .what = {.name = piece.name, .tensor = piece.tensor, .part = piece.part},
                   .codec = piece.stored ? &store_ : &codec_,
-                  .payload = piece.payload});
+                  .payload = piece.payload,
+                  .digest = piece.digest});
     consumed.raw += piece.part.desc.size();
     consumed.coded += piece.payload.size();
     consumed.parts += 1;

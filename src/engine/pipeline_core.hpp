@@ -43,6 +43,7 @@ class PipelineCore final : public Flow {
     std::size_t offset{};  // in the host slot
     std::span<const std::byte> payload{};
     bool stored{};
+    std::uint64_t digest{};
   };
 
   // What is in a slot. Travels with it from pool to pool by swap.

@@ -54,6 +54,13 @@ class ArchiveWriter {
   ///         the chain is malformed, nothing written; IoError.
   void append(const PartRecord& record, std::span<const std::byte> payload);
 
+  /// The same with the payload's `checksum` known, so that this reads it only to write it. A wrong
+  /// one makes a record that is refused when it is read.
+  void append(const PartRecord& record, std::span<const std::byte> payload, std::uint64_t checksum);
+
+  /// What an archive keeps of a payload to prove it by. Any thread.
+  [[nodiscard]] static std::uint64_t checksum(std::span<const std::byte> payload) noexcept;
+
   /// Appends key-value text. Call it before the parts, so that a cut archive still has it.
   /// @throws DataError (duplicate: a key given before; bad_name: not UTF-8; limit_exceeded: over
   /// the

@@ -17,6 +17,9 @@ class ArchiveSink final : public RecordSink {
   /// `codec` is the pipeline's. The writer is the caller's and must outlive the pipeline.
   ArchiveSink(ArchiveWriter& writer, const Codec& codec);
 
+  /// The payload's checksum.
+  [[nodiscard]] std::uint64_t digest(std::span<const std::byte> payload) const override;
+
   /// @throws what ArchiveWriter::append throws.
   void write(const EncodedPart& part) override;
   void finish() override;

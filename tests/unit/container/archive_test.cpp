@@ -56,6 +56,25 @@ TEST(Archive, SaysTheSameWithoutItsIndex) {
 
 TEST(Archive, SameCallsGiveSameBytes) { EXPECT_EQ(make_sample().bytes, make_sample().bytes); }
 
+TEST(Archive, TakesAPayloadsChecksumFromItsCaller) {
+  const auto write = [](auto... checksum) {
+    Bytes bytes;
+    ArchiveWriter writer(std::make_unique<MemoryByteSink>(bytes));
+    const Bytes payload(18, std::byte{7});
+    const TensorDesc desc{DType::u8, Shape{18}};
+    writer.append(
+        {.name = "t", .tensor = desc, .first_elem = 0, .part = desc.shape, .chain = store_chain()},
+        payload, checksum(payload)...);
+    writer.finish();
+    return bytes;
+  };
+  const auto right = [](const Bytes& payload) { return ArchiveWriter::checksum(payload); };
+  const auto wrong = [](const Bytes& payload) { return ArchiveWriter::checksum(payload) + 1; };
+  EXPECT_EQ(write(right), write());
+  const Bytes bytes = write(wrong);
+  EXPECT_FALSE(verify_archive(open_bytes(bytes).value()).sound());
+}
+
 TEST(Archive, EmptyOneIsWhole) {
   Bytes bytes;
   ArchiveWriter writer(std::make_unique<MemoryByteSink>(bytes));

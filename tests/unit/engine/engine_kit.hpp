@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
@@ -75,6 +76,7 @@ class KeepingSink final : public RecordSink {
     Part part{};
     Codec codec{};
     Bytes payload{};
+    std::uint64_t digest{};
 
     [[nodiscard]] Bytes decode() const {
       Bytes out(part.desc.size());
@@ -85,7 +87,16 @@ class KeepingSink final : public RecordSink {
     }
   };
 
+  /// A sum that neither the order nor the place of bytes leaves alone; never 0.
+  [[nodiscard]] std::uint64_t digest(std::span<const std::byte> payload) const override {
+    std::uint64_t sum = 1;
+    for (const std::byte byte : payload) sum = sum * 31 + static_cast<std::uint64_t>(byte) + 1;
+    ++coded;
+    return sum | 1;
+  }
+
   void write(const EncodedPart& part) override {
+    if (writing.exchange(true)) overlapped = true;
     gate.pass();
     if (records.size() == throw_at) throw std::runtime_error("the sink broke");
     records.push_back({.chunk = part.chunk,
@@ -93,7 +104,9 @@ class KeepingSink final : public RecordSink {
                        .tensor = part.what.tensor,
                        .part = part.what.part,
                        .codec = *part.codec,
-                       .payload = Bytes(part.payload.begin(), part.payload.end())});
+                       .payload = Bytes(part.payload.begin(), part.payload.end()),
+                       .digest = part.digest});
+    writing = false;
   }
   void finish() override {
     if (throw_at_finish) throw std::runtime_error("the sink broke at the end");
@@ -105,6 +118,9 @@ class KeepingSink final : public RecordSink {
   bool throw_at_finish{false};
   std::vector<Record> records;  // read it only when the pipeline is closed
   bool finished{false};
+  mutable std::atomic<std::size_t> coded{0};  // parts that a coder is through with
+  std::atomic<bool> writing{false};
+  std::atomic<bool> overlapped{false};  // two writes at a time
 };
 
 inline Bytes random_bytes(std::size_t size, unsigned seed) {

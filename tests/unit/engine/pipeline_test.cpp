@@ -61,13 +61,33 @@ TEST_P(PipelineTest, BringsEveryChunkInOrderBitForBit) {
     EXPECT_EQ(sink->records[at].name, "t" + std::to_string(at));
     EXPECT_EQ(sink->records[at].chunk, at);
     EXPECT_EQ(sink->records[at].decode(), sources[at]) << at;
+    EXPECT_EQ(sink->records[at].digest, sink->digest(sink->records[at].payload)) << at;
   }
+  EXPECT_FALSE(sink->overlapped);
   const Counters counters = pipeline.counters();
   EXPECT_EQ(counters.chunks_in, 100u);
   EXPECT_EQ(counters.chunks_out, 100u);
   EXPECT_EQ(counters.bytes_in, counters.bytes_done);
   EXPECT_EQ(counters.parts_out, 100u);
   EXPECT_LE(counters.parts_stored, 100u);
+}
+
+// While the sink holds one chunk, the others are coded until the slots are full, and no second
+// thread goes into the sink.
+TEST_P(PipelineTest, CodesOnWhileOneThreadIsInTheSink) {
+  Pipeline pipeline = this->pipeline();
+  const std::size_t coded_slots = settings().coded_slots;
+  const Bytes source = smooth_bytes(2000, 1);
+  sink->gate.shut();
+  for (std::size_t at = 0; at < coded_slots; ++at) {
+    submit_one(pipeline, stream, "t" + std::to_string(at), source);
+  }
+  EXPECT_TRUE(eventually([&] { return sink->coded == coded_slots; }));
+  EXPECT_TRUE(sink->records.empty());
+  sink->gate.open();
+  pipeline.close();
+  EXPECT_EQ(sink->records.size(), coded_slots);
+  EXPECT_FALSE(sink->overlapped);
 }
 
 TEST_P(PipelineTest, CutsALargeTensorAndPacksSmallOnesTogether) {
