@@ -5,10 +5,15 @@
 The file is tiled from the given ones so that no two tensors are equal (bench/system/pack_stages.cpp
 says how). It lies in memory (/dev/shm) unless --dir names another folder. Each round takes turns:
 read alone, encode alone, write alone, then the whole command; wall times, processor time and peak
-memory are the operating system's. On few processors the steps compete for them: no order of the
-three can take less than their processor time together over the processors, so that is shown too.
+memory are the operating system's. The steps alone make the calls that the command makes: one thread
+reads and one writes, in pieces of the mean size of the command's, and as many threads code. On few
+processors the steps compete for them: no order of the three can take less than their processor time
+together over the processors, so that is shown too.
 
-    bench/pack_bench.py [--gib 4] [--rounds 3] [--dir FOLDER] [--out FOLDER] [FILE.safetensors ...]
+It needs Python and what a build with OFFRAMP_ENABLE_BENCH left in BUILD/bin: offramp, pack_stages.
+
+    bench/pack_bench.py [--bin BUILD/bin] [--gib 4] [--rounds 3] [--processors N] [--threads N]
+                        [--codec NAME] [--dir FOLDER] [--out FOLDER] [FILE.safetensors ...]
 """
 import argparse
 import filecmp
@@ -24,13 +29,13 @@ import time
 
 import report
 
-STAGES = report.ROOT / "build" / "bin" / "pack_stages"
+BIN = report.ROOT / "build" / "bin"
 CODECS = ("exact", "exact-dense")
 CHUNK = 8 << 20  # the command's default
 
 
 def stage(*args):
-    done = subprocess.run([STAGES, *map(str, args)], capture_output=True, text=True)
+    done = subprocess.run([BIN / "pack_stages", *map(str, args)], capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"error: pack_stages {args[0]}: {done.stderr.strip()}")
     return json.loads(done.stdout)
@@ -39,7 +44,7 @@ def stage(*args):
 def command(*args):
     """Runs the tool; wall seconds, processor seconds, peak memory in bytes."""
     start = time.perf_counter()
-    child = subprocess.Popen([report.TOOL, *map(str, args), "--quiet", "--overwrite"])
+    child = subprocess.Popen([BIN / "offramp", *map(str, args), "--quiet", "--overwrite"])
     _, status, usage = os.wait4(child.pid, 0)
     wall = time.perf_counter() - start
     child.returncode = os.waitstatus_to_exitcode(status)
@@ -48,15 +53,17 @@ def command(*args):
     return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss << 10
 
 
-def measure(out, codec, source, folder, rounds):
-    archive, threads = folder / "out.ofr", len(os.sched_getaffinity(0))
-    first = subprocess.run([report.TOOL, "pack", source, archive, "--codec", codec, "--json"], capture_output=True, text=True)
+def measure(out, codec, source, folder, args):
+    archive, processors, rounds = folder / "out.ofr", len(os.sched_getaffinity(0)), args.rounds
+    threads = args.threads or processors
+    pack = ("pack", source, archive, "--codec", codec, "--threads", threads)
+    first = subprocess.run([BIN / "offramp", *map(str, pack), "--json"], capture_output=True, text=True)
     if first.returncode:
         sys.exit(f"error: offramp pack: {first.stderr.strip()}")
     counters = json.loads(first.stdout)["counters"]
     slots = counters["host_slots"] + counters["coded_slots"]
     size, packed = source.stat().st_size, archive.stat().st_size
-    record = max(1, packed * CHUNK // size)
+    record = max(1, packed // counters["parts_out"])
     archive.unlink()
     walls = {"read": [], "encode": [], "write": [], "pack": []}
     over, over_floor, busy, peaks = [], [], [], []
@@ -67,8 +74,8 @@ def measure(out, codec, source, folder, rounds):
             "write": stage("write", folder / "write.tmp", packed, record),
         }
         alone = {name: done["seconds"] for name, done in stages.items()}
-        floor = sum(done["processor"] for done in stages.values()) / threads
-        wall, processor, peak = command("pack", source, archive, "--codec", codec)
+        floor = sum(done["processor"] for done in stages.values()) / processors
+        wall, processor, peak = command(*pack)
         archive.unlink()
         for name, seconds in {**alone, "pack": wall}.items():
             walls[name].append(seconds)
@@ -78,6 +85,8 @@ def measure(out, codec, source, folder, rounds):
         peaks.append(peak)
 
     case = f"{codec}, {size / 2**30:.2f} GiB, {threads} threads"
+    if processors != threads:
+        case += f" on {processors} processors"
     out.say(f"\n{case}: ratio {size / packed:.4f}")
     out.add(case, "ratio", size / packed, "1")
     for name, seconds in walls.items():
@@ -97,12 +106,12 @@ def measure(out, codec, source, folder, rounds):
     out.say(f"  processor time {statistics.median(busy):.2f} s; peak memory {max(peaks) / 2**20:.1f} MiB"
             f" ({slots} slots x 8 MiB + 64 MiB = {bound / 2**20:.0f} MiB)")
 
-    command("pack", source, archive, "--codec", codec)
+    command(*pack)
     restored = folder / "restored.safetensors"
     unpack_walls, unpack_peaks = [], []
     for warm in [True] + [False] * rounds:  # the first has to get fresh memory from a virtual machine's host
         restored.unlink(missing_ok=True)
-        wall, _, peak = command("unpack", archive, restored)
+        wall, _, peak = command("unpack", archive, restored, "--threads", threads)
         if not warm:
             unpack_walls.append(wall)
             unpack_peaks.append(peak)
@@ -119,15 +128,23 @@ def measure(out, codec, source, folder, rounds):
 
 
 def main():
+    global BIN
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gib", type=float, default=4)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--bin", type=pathlib.Path, default=BIN, help="where offramp and pack_stages are (build/bin)")
+    parser.add_argument("--processors", type=int, help="use only so many of the processors")
+    parser.add_argument("--threads", type=int, help="that code (one for each processor)")
+    parser.add_argument("--codec", action="append", help="exact or exact-dense (both)")
     parser.add_argument("--dir", type=pathlib.Path, default=pathlib.Path("/dev/shm"))
     parser.add_argument("--out", type=pathlib.Path, default=report.ROOT / "out" / "bench")
     parser.add_argument("files", nargs="*", type=pathlib.Path)
     args = parser.parse_args()
-    if not STAGES.exists() or not report.TOOL.exists():
-        report.skip("pack", "build/bin/pack_stages is not built: ./run bench builds it")
+    BIN = args.bin
+    if not all((BIN / name).exists() for name in ("pack_stages", "offramp")):
+        report.skip("pack", f"{BIN / 'pack_stages'} is not built: ./run bench builds it")
+    if args.processors:
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: args.processors])
     size = int(args.gib * 2**30)
     if not args.dir.is_dir() or shutil.disk_usage(args.dir).free < 3 * size:
         report.skip("pack", f"{args.dir} has no room for three files of {args.gib} GiB: try --gib 1 or --dir")
@@ -141,8 +158,8 @@ def main():
         folder = pathlib.Path(folder)
         source = folder / "source.safetensors"
         stage("make", source, size, *(args.files or report.default_files()))
-        for codec in CODECS:
-            measure(out, codec, source, folder, args.rounds)
+        for codec in args.codec or CODECS:
+            measure(out, codec, source, folder, args)
     out.write()
 
 

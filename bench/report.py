@@ -34,7 +34,10 @@ def machine():
 def commit():
     """Short hash of the tree that is measured, with "+" where it has changes."""
     def git(*args):
-        return subprocess.run(["git", "-C", str(ROOT), *args], capture_output=True, text=True).stdout.strip()
+        try:
+            return subprocess.run(["git", "-C", str(ROOT), *args], capture_output=True, text=True).stdout.strip()
+        except OSError:  # no git there
+            return ""
     return (git("rev-parse", "--short=12", "HEAD") or "unknown") + ("+" if git("status", "--porcelain", "-uno") else "")
 
 
