@@ -87,7 +87,7 @@ BaseSet choose_bases(const Kernels& kernels, const std::uint8_t* plane, std::siz
                      std::size_t width) {
   const std::size_t rows = n / width;
   if (rows == 0) return choose_shared_base(plane, n);
-  const Sample sample{.rows = rows, .width = width, .step = rows > 64 ? 2u : 1u};
+  const Sample sample{.rows = rows, .width = width, .step = rows > 64 ? 4u : 1u};
 
   WindowCounts counts;
   kernels.count_window(plane, sample, counts);

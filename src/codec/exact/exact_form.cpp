@@ -38,19 +38,26 @@ void write_bases(const BaseSet& bases, std::size_t width, std::byte* to) {
   }
 }
 
-// `first` is starts[0]; `section` has exactly the size of the bases.
-bool read_bases(std::uint16_t first, std::span<const std::byte> section, std::size_t width,
+// Takes the bases off the front of `heap`; `first` is starts[0].
+bool take_bases(std::uint16_t first, std::size_t width, std::span<const std::byte>& heap,
                 BaseSet& bases) {
-  if (first > 0xff) return false;
+  const unsigned kind = first >> 8;
+  if (kind < static_cast<unsigned>(Bases::shared) || kind > static_cast<unsigned>(Bases::nibble)) {
+    return false;
+  }
+  bases.kind = static_cast<Bases>(kind);
   bases.base = static_cast<std::uint8_t>(first);
+  const std::size_t size = bases_size(bases.kind, width);
+  if (heap.size() < size) return false;
+  const auto section = heap.first(size);
+  heap = heap.subspan(size);
   const std::uint8_t* in = bytes_of(section.data());
   switch (bases.kind) {
-    case Bases::none:
     case Bases::shared:
       return true;
     case Bases::byte:
       std::memcpy(bases.channel.data(), in, width);
-      return first == 0 && tiles::is_zero(section.subspan(width));
+      return bases.base == 0 && tiles::is_zero(section.subspan(width));
     case Bases::nibble:
       for (std::size_t c = 0; c < width; ++c) {
         bases.channel[c] =
@@ -73,17 +80,14 @@ bool unused_bits_are_zero(const std::uint8_t* packed, std::size_t n, std::uint8_
 }
 
 struct Sections {
-  std::span<const std::byte> starts;
   std::span<const std::byte> tier1;
   std::array<std::span<const std::byte>, max_planes> plane;
-  BaseSet bases;
 };
 
 // Cuts a body up, and checks all padding.
-bool cut_sections(const Form& form, Extent extent, std::span<const std::byte> body,
-                  Sections& sections) {
-  const std::size_t n = extent.n;
-  if (body.size() != form_size(form, n, extent.width)) return false;
+bool cut_body(const Form& form, std::size_t n, std::span<const std::byte> body,
+              Sections& sections) {
+  if (body.size() != form_size(form, n)) return false;
   bool sound = true;
   const auto take = [&](std::size_t size, std::size_t content) {
     const auto section = body.first(size);
@@ -91,11 +95,7 @@ bool cut_sections(const Form& form, Extent extent, std::span<const std::byte> bo
     sound = sound && tiles::is_zero(section.subspan(content));
     return section;
   };
-  const bool is_tiered = form.bases != Bases::none;
-  if (is_tiered) {
-    sections.starts = take(starts_size(n), 2 * pieces_of(n));
-    sections.tier1 = take(tier1_size(n), ceil_div(n, 4));
-  }
+  if (form.has_tiers) sections.tier1 = take(tier1_size(n), ceil_div(n, 4));
   for (std::size_t p = 0; p < form.planes; ++p) {
     const std::uint8_t mask = form.mask[p];
     if (form.is_tiered(p)) continue;
@@ -103,10 +103,31 @@ bool cut_sections(const Form& form, Extent extent, std::span<const std::byte> bo
     sound = sound &&
             (mask == 0xff || unused_bits_are_zero(bytes_of(sections.plane[p].data()), n, mask));
   }
-  if (!sound || !is_tiered) return sound;
-  sections.bases.kind = form.bases;
-  return read_bases(load<std::uint16_t>(sections.starts.data()), body, extent.width,
-                    sections.bases);
+  return sound;
+}
+
+// What precedes the pieces in a heap.
+struct HeapFront {
+  std::span<const std::byte> starts;
+  BaseSet bases;
+};
+
+// Takes it off `heap`.
+bool take_front(Extent extent, bool by_channel, std::span<const std::byte>& heap,
+                HeapFront& front) {
+  const std::size_t size = starts_size(extent.n);
+  if (heap.size() < size) return false;
+  front.starts = heap.first(size);
+  heap = heap.subspan(size);
+  if (!tiles::is_zero(front.starts.subspan(2 * pieces_of(extent.n)))) return false;
+  const auto first = load<std::uint16_t>(front.starts.data());
+  if (!take_bases(first, extent.width, heap, front.bases)) return false;
+  return by_channel || front.bases.kind == Bases::shared;
+}
+
+std::uint16_t first_start(const BaseSet& bases) {
+  const unsigned base = bases.kind == Bases::byte ? 0 : bases.base;
+  return static_cast<std::uint16_t>(base | static_cast<unsigned>(bases.kind) << 8);
 }
 
 // Restores all planes but the tiered one.
@@ -181,19 +202,19 @@ std::size_t encode_form(const Kernels& kernels, const Form& form, const BaseSet&
                         Extent extent, std::byte* body, std::byte* heap, const Workspace& work) {
   const std::size_t n = extent.n;
   std::size_t heap_size = 0;
-  if (form.bases != Bases::none) {
-    std::uint16_t starts[max_pieces] = {};
-    if (form.bases != Bases::byte) starts[0] = bases.base;
-    std::byte* tier1 = body + starts_size(n);
+  if (form.has_tiers) {
+    std::uint16_t starts[max_pieces] = {first_start(bases)};
+    write_bases(bases, extent.width, heap + starts_size(n));
+    const std::size_t front = starts_size(n) + bases_size(bases.kind, extent.width);
     const std::size_t used =
-        encode_tiers(kernels, work.planes[form.tiered], n, make_cycle(bases, extent.width), starts,
-                     bytes_of(tier1), bytes_of(heap), work);
+        front + encode_tiers(kernels, work.planes[form.tiered], n, make_cycle(bases, extent.width),
+                             starts, bytes_of(body), bytes_of(heap + front), work);
     heap_size = padded(used);
     zero(heap, used, heap_size);
-    std::memcpy(body, starts, 2 * pieces_of(n));
-    zero(body, 2 * pieces_of(n), starts_size(n));
-    zero(tier1, ceil_div(n, 4), tier1_size(n));
-    body = tier1 + tier1_size(n);
+    std::memcpy(heap, starts, 2 * pieces_of(n));
+    zero(heap, 2 * pieces_of(n), starts_size(n));
+    zero(body, ceil_div(n, 4), tier1_size(n));
+    body += tier1_size(n);
   }
   for (std::size_t p = 0; p < form.planes; ++p) {
     const std::uint8_t mask = form.mask[p];
@@ -206,23 +227,24 @@ std::size_t encode_form(const Kernels& kernels, const Form& form, const BaseSet&
     zero(body, plane_content(n, mask), plane_size(n, mask));
     body += plane_size(n, mask);
   }
-  write_bases(bases, extent.width, body);
   return heap_size;
 }
 
-bool decode_form(const Kernels& kernels, DType dtype, const Form& form, Extent extent,
-                 std::span<const std::byte> body, std::span<const std::byte> heap,
+bool decode_form(const Kernels& kernels, DType dtype, const Form& form, bool by_channel,
+                 Extent extent, std::span<const std::byte> body, std::span<const std::byte> heap,
                  tiles::Lines values, const Workspace& work) {
   Sections sections;
-  if (!cut_sections(form, extent, body, sections)) return false;
-  if (form.bases == Bases::none) {
+  if (!cut_body(form, extent.n, body, sections)) return false;
+  if (!form.has_tiers) {
     if (!heap.empty()) return false;
     if (!load_planes(kernels, form, extent.n, sections, work)) return false;
     kernels.join(dtype, form.zigzag, work.planes, extent.n, values);
     return true;
   }
-  const BaseCycle bases = make_cycle(sections.bases, extent.width);
-  TierDecoder tiers(kernels, extent.n, bases, bytes_of(sections.starts.data()),
+  HeapFront front;
+  if (!take_front(extent, by_channel, heap, front)) return false;
+  const BaseCycle bases = make_cycle(front.bases, extent.width);
+  TierDecoder tiers(kernels, extent.n, bases, bytes_of(front.starts.data()),
                     bytes_of(sections.tier1.data()), {bytes_of(heap.data()), heap.size()}, work);
   if (in_pieces(form)) {
     if (!decode_pieces(kernels, dtype, form, extent.n, sections, tiers, values, work)) return false;
@@ -241,7 +263,7 @@ void write_form_header(const Form& form, std::byte* to) noexcept {
   const std::size_t size = form_header_size(form.planes);
   std::memset(to, 0, size);
   std::uint8_t* out = bytes_of(to);
-  out[0] = static_cast<std::uint8_t>(static_cast<unsigned>(form.bases) | form.tiered << 2 |
+  out[0] = static_cast<std::uint8_t>(static_cast<unsigned>(form.has_tiers) | form.tiered << 2 |
                                      static_cast<unsigned>(form.zigzag) << zigzag_bit);
   for (std::size_t p = 0; p < form.planes; ++p) {
     out[2 + 2 * p] = form.mask[p];
@@ -253,15 +275,15 @@ std::optional<Form> read_form_header(const PlaneView& view,
                                      std::span<const std::byte> from) noexcept {
   const std::uint8_t* in = bytes_of(from.data());
   const std::size_t fields = 2 + 2 * view.planes;
-  if (in[0] >> (zigzag_bit + 1) != 0 || in[1] != 0) return std::nullopt;
+  if (in[0] >> (zigzag_bit + 1) != 0 || (in[0] & 2) != 0 || in[1] != 0) return std::nullopt;
   if (!tiles::is_zero(from.subspan(fields))) return std::nullopt;
   Form form{.planes = view.planes,
             .used = view.used,
-            .bases = static_cast<Bases>(in[0] & 3),
+            .has_tiers = (in[0] & 1) != 0,
             .tiered = in[0] >> 2 & 7u,
             .zigzag = (in[0] >> zigzag_bit & 1) != 0};
   if (form.tiered >= form.planes) return std::nullopt;
-  if (form.bases == Bases::none && form.tiered != 0) return std::nullopt;
+  if (!form.has_tiers && form.tiered != 0) return std::nullopt;
   if (form.zigzag && view.is_float) return std::nullopt;
   for (std::size_t p = 0; p < form.planes; ++p) {
     const std::uint8_t mask = in[2 + 2 * p], constant = in[3 + 2 * p];

@@ -19,14 +19,15 @@ struct Extent {
 };
 
 /// Writes the sections of `form` for the planes in `work`: `form_size` bytes to `body`, and the
-/// tiers' heap. `bases` are for the tiered plane. Returns the heap's size.
+/// heap. `bases` are for the tiered plane, if there is one. Returns the heap's size.
 std::size_t encode_form(const Kernels& kernels, const Form& form, const BaseSet& bases,
                         Extent extent, std::byte* body, std::byte* heap, const Workspace& work);
 
-/// Restores the values that the planes make. The spans are untrusted; `form` must be sound. Where
-/// false is returned, some values may have been written.
-bool decode_form(const Kernels& kernels, DType dtype, const Form& form, Extent extent,
-                 std::span<const std::byte> body, std::span<const std::byte> heap,
+/// Restores the values that the planes make. The spans are untrusted; `form` must be sound. Bases
+/// of their own for the channels are refused unless `by_channel`. Where false is returned, some
+/// values may have been written.
+bool decode_form(const Kernels& kernels, DType dtype, const Form& form, bool by_channel,
+                 Extent extent, std::span<const std::byte> body, std::span<const std::byte> heap,
                  tiles::Lines values, const Workspace& work);
 
 /// Writes `form_header_size` bytes.

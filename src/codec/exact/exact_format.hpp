@@ -18,11 +18,9 @@ using tiles::tile_values;
 using tiles::tile_width;
 
 // Modes of a tile (spec.md, Modes); raw is tiles::raw_mode.
-inline constexpr tiles::TileMode nibble_mode = 1;
-inline constexpr tiles::TileMode byte_mode = 2;
-inline constexpr tiles::TileMode shared_mode = 3;
-inline constexpr tiles::TileMode planes_mode = 4;
-inline constexpr tiles::TileMode sparse_mode = 5;
+inline constexpr tiles::TileMode tiered_mode = 1;
+inline constexpr tiles::TileMode planes_mode = 2;
+inline constexpr tiles::TileMode sparse_mode = 3;
 
 inline constexpr std::size_t max_planes = 8;
 inline constexpr std::size_t block_values = 512;
@@ -75,21 +73,21 @@ struct PlaneView {
   return {};
 }
 
-/// Bases of a tiered plane; the numbers stand in the form header.
-enum class Bases : std::uint8_t { none = 0, shared = 1, byte = 2, nibble = 3 };
+/// Bases of a tiered plane; the numbers stand in the first of the starts.
+enum class Bases : std::uint8_t { shared = 1, byte = 2, nibble = 3 };
 
 /// How the planes of a body are stored (spec.md, Form).
 struct Form {
   std::size_t planes{};
   std::array<std::uint8_t, max_planes> used{};  ///< as in the view
-  Bases bases{Bases::none};
-  std::size_t tiered{};  ///< the tiered plane's number, unless `bases` is none
+  bool has_tiers{};
+  std::size_t tiered{};  ///< the tiered plane's number, if there is one
   bool zigzag{};
   std::array<std::uint8_t, max_planes> mask{};
   std::array<std::uint8_t, max_planes> constant{};
 
   [[nodiscard]] constexpr bool is_tiered(std::size_t plane) const noexcept {
-    return bases != Bases::none && plane == tiered;
+    return has_tiers && plane == tiered;
   }
 };
 
@@ -111,7 +109,6 @@ struct Form {
 }
 [[nodiscard]] constexpr std::size_t bases_size(Bases bases, std::size_t width) noexcept {
   switch (bases) {
-    case Bases::none:
     case Bases::shared:
       return 0;
     case Bases::byte:
@@ -122,11 +119,9 @@ struct Form {
   return 0;
 }
 
-/// Size of the sections of a form, its header not counted.
-[[nodiscard]] constexpr std::size_t form_size(const Form& form, std::size_t values,
-                                              std::size_t width) noexcept {
-  std::size_t size = bases_size(form.bases, width);
-  if (form.bases != Bases::none) size += starts_size(values) + tier1_size(values);
+/// Size of a form's sections in the body, its header not counted.
+[[nodiscard]] constexpr std::size_t form_size(const Form& form, std::size_t values) noexcept {
+  std::size_t size = form.has_tiers ? tier1_size(values) : 0;
   for (std::size_t p = 0; p < form.planes; ++p) {
     if (!form.is_tiered(p)) size += plane_size(values, form.mask[p]);
   }
@@ -137,9 +132,9 @@ struct Form {
   return padded(2 + 2 * planes);
 }
 
-/// The form of modes 1 to 3.
-[[nodiscard]] constexpr Form tiered_form(const PlaneView& view, Bases bases) noexcept {
-  Form form{.planes = view.planes, .used = view.used, .bases = bases};
+/// The form of mode 1.
+[[nodiscard]] constexpr Form tiered_form(const PlaneView& view) noexcept {
+  Form form{.planes = view.planes, .used = view.used, .has_tiers = true};
   for (std::size_t p = 1; p < view.planes; ++p) form.mask[p] = view.used[p];
   return form;
 }

@@ -87,15 +87,14 @@ CodedTile encode_header_and_form(const Job& job, const Form& form, const BaseSet
   write_form_header(form, body);
   const std::size_t heap_size =
       encode_form(job.kernels, form, bases, extent, body + header, heap, job.work);
-  return coded(planes_mode, header + form_size(form, extent.n, extent.width), heap_size);
+  return coded(planes_mode, header + form_size(form, extent.n), heap_size);
 }
 
-// Mode 4 for values already split: the tiered plane as tiers or as bits, whichever is smaller.
+// Mode 2 for values already split: the tiered plane as tiers or as bits, whichever is smaller.
 CodedTile encode_planes(const Job& job, bool zigzag, const BitRanges& ranges, Extent extent,
                         bool by_channel, std::byte* body, std::byte* heap) {
   const Form bits = bit_form(job, zigzag, ranges);
-  const std::size_t bits_size =
-      form_header_size(bits.planes) + form_size(bits, extent.n, extent.width);
+  const std::size_t bits_size = form_header_size(bits.planes) + form_size(bits, extent.n);
 
   std::size_t lead = 0;
   while (!job.view.is_float && lead + 1 < job.view.planes && ranges[lead].varying() == 0) ++lead;
@@ -106,17 +105,17 @@ CodedTile encode_planes(const Job& job, bool zigzag, const BitRanges& ranges, Ex
                               : choose_shared_base(plane, extent.n);
     if (bases.may_beat(varying_bits(ranges[lead]))) {
       Form form = bits;
-      form.bases = bases.kind;
+      form.has_tiers = true;
       form.tiered = lead;
       form.mask[lead] = form.constant[lead] = 0;
       const CodedTile tile = encode_header_and_form(job, form, bases, extent, body, heap);
       if (total(tile) < bits_size) return tile;
     }
   }
-  return encode_header_and_form(job, bits, {.kind = Bases::none}, extent, body, heap);
+  return encode_header_and_form(job, bits, {}, extent, body, heap);
 }
 
-// Mode 5, or mode 0 with size 0 where the tile is not sparse.
+// Mode 3, or mode 0 with size 0 where the tile is not sparse.
 CodedTile encode_sparse(const Job& job, TileExtent extent, ConstLines values, std::byte* body,
                         std::byte* heap) {
   const SparseTile tile{extent.values, extent.rows, extent.width, job.elem_size};
@@ -135,7 +134,7 @@ struct Statistics {
   const BitRanges& ranges;
 };
 
-// Mode 5, or mode 4 where that is as small: it is tried unless it has no chance.
+// Mode 3, or mode 2 where that is as small: it is tried unless it has no chance.
 CodedTile encode_often_zero(const Job& job, TileExtent extent, std::size_t zeros,
                             Statistics statistics, ConstLines values, std::byte* body,
                             std::byte* heap) {
@@ -143,8 +142,7 @@ CodedTile encode_often_zero(const Job& job, TileExtent extent, std::size_t zeros
   CodedTile sparse = encode_sparse(job, extent, values, job.work.other_body, job.work.other_heap);
   const bool is_sparse = sparse.mode == sparse_mode;
   const Form bits = bit_form(job, statistics.zigzag, statistics.ranges);
-  const std::size_t bits_size =
-      form_header_size(bits.planes) + form_size(bits, whole.n, whole.width);
+  const std::size_t bits_size = form_header_size(bits.planes) + form_size(bits, whole.n);
   if (!is_sparse || 2 * zeros < whole.n || bits_size <= total(sparse)) {
     if (is_sparse)
       job.kernels.split(job.dtype, statistics.zigzag, values, whole.n, job.work.planes);
@@ -157,48 +155,20 @@ CodedTile encode_often_zero(const Job& job, TileExtent extent, std::size_t zeros
   return sparse;
 }
 
-TileMode mode_of(Bases bases) {
-  switch (bases) {
-    case Bases::nibble:
-      return nibble_mode;
-    case Bases::byte:
-      return byte_mode;
-    case Bases::shared:
-    case Bases::none:
-      return shared_mode;
-  }
-  return shared_mode;
-}
-
-std::optional<Bases> bases_of(TileMode mode) {
-  switch (mode) {
-    case nibble_mode:
-      return Bases::nibble;
-    case byte_mode:
-      return Bases::byte;
-    case shared_mode:
-      return Bases::shared;
-    default:
-      return std::nullopt;
-  }
-}
-
-// Ordinary float data: modes 1 to 3, or mode 4 where plain bits of plane 0 are smaller.
+// Ordinary float data: mode 1, or mode 2 where plain bits of plane 0 are smaller.
 CodedTile encode_ordinary(const Job& job, const BitRanges& ranges, Extent extent, std::byte* body,
                           std::byte* heap) {
   const Form bits = bit_form(job, false, ranges);
-  const std::size_t bits_size =
-      form_header_size(bits.planes) + form_size(bits, extent.n, extent.width);
+  const std::size_t bits_size = form_header_size(bits.planes) + form_size(bits, extent.n);
   const BaseSet bases = choose_bases(job.kernels, job.work.planes[0], extent.n, extent.width);
   if (bases.may_beat(varying_bits(ranges[0]))) {
-    const Form form = tiered_form(job.view, bases.kind);
+    const Form form = tiered_form(job.view);
     const std::size_t heap_size =
         encode_form(job.kernels, form, bases, extent, body, heap, job.work);
-    const CodedTile tile =
-        coded(mode_of(bases.kind), form_size(form, extent.n, extent.width), heap_size);
+    const CodedTile tile = coded(tiered_mode, form_size(form, extent.n), heap_size);
     if (total(tile) <= bits_size) return tile;
   }
-  return encode_header_and_form(job, bits, {.kind = Bases::none}, extent, body, heap);
+  return encode_header_and_form(job, bits, {}, extent, body, heap);
 }
 
 bool is_ordinary(const Job& job, const BitRanges& ranges) {
@@ -221,9 +191,8 @@ bool decode_planes(const Job& job, Extent extent, bool by_channel, std::span<con
   if (body.size() < header) return false;
   const auto form = read_form_header(job.view, body.first(header));
   if (!form) return false;
-  if (!by_channel && (form->bases == Bases::byte || form->bases == Bases::nibble)) return false;
-  return decode_form(job.kernels, job.dtype, *form, extent, body.subspan(header), heap, values,
-                     job.work);
+  return decode_form(job.kernels, job.dtype, *form, by_channel, extent, body.subspan(header), heap,
+                     values, job.work);
 }
 
 bool decode_sparse(const Job& job, TileExtent extent, std::span<const std::byte> body,
@@ -239,11 +208,11 @@ bool decode_sparse(const Job& job, TileExtent extent, std::span<const std::byte>
   return scatter(tile, body, rest, job.work.values, values);
 }
 
-bool decode_tiered(const Job& job, Bases bases, Extent extent, std::span<const std::byte> body,
+bool decode_tiered(const Job& job, Extent extent, std::span<const std::byte> body,
                    std::span<const std::byte> heap, Lines values) {
   if (!job.view.is_float) return false;
-  const Form form = tiered_form(job.view, bases);
-  return decode_form(job.kernels, job.dtype, form, extent, body, heap, values, job.work);
+  const Form form = tiered_form(job.view);
+  return decode_form(job.kernels, job.dtype, form, true, extent, body, heap, values, job.work);
 }
 
 }  // namespace
@@ -284,8 +253,7 @@ bool decode_tile(const Kernels& kernels, DType dtype, TileExtent extent, TileMod
   }
   if (mode == planes_mode) return decode_planes(job, whole, true, body, heap, values);
   if (mode == sparse_mode) return decode_sparse(job, extent, body, heap, values);
-  const auto bases = bases_of(mode);
-  return bases && decode_tiered(job, *bases, whole, body, heap, values);
+  return mode == tiered_mode && decode_tiered(job, whole, body, heap, values);
 }
 
 }  // namespace offramp::exact
@@ -303,9 +271,8 @@ const TileCoder& exact_tile_coder() noexcept {
       .nominal_body_size = [](DType dtype, TileExtent extent, TileMode mode) -> std::size_t {
         const exact::PlaneView view = exact::plane_view(dtype);
         if (mode == raw_mode) return exact::padded(extent.values * size_of(dtype));
-        const auto bases = exact::bases_of(mode);
-        if (!bases || !view.is_float) return 0;
-        return exact::form_size(exact::tiered_form(view, *bases), extent.values, extent.width);
+        if (mode != exact::tiered_mode || !view.is_float) return 0;
+        return exact::form_size(exact::tiered_form(view), extent.values);
       },
       .encode =
           [](DType dtype, TileExtent extent, ConstLines values, std::byte* body, std::byte* heap,

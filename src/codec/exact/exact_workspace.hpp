@@ -8,12 +8,13 @@
 
 namespace offramp::exact {
 
-/// Upper bounds for a tile of values of that size. A body in mode 4 or 5 that grows beyond raw is
+/// Upper bounds for a tile of values of that size. A body in mode 2 or 3 that grows beyond raw is
 /// dropped, but it is written first: positions, headers and padding come on top.
 [[nodiscard]] constexpr std::size_t max_body_size(std::size_t elem_size) noexcept {
   return padded(tile_values * elem_size) + tile_values / 4 + tile_values / 8 + 1024;
 }
-inline constexpr std::size_t max_heap_size = max_pieces * max_piece_heap + slack;
+inline constexpr std::size_t max_heap_size =
+    starts_size(tile_values) + tile_width + max_pieces * max_piece_heap + slack;
 
 /// The buffers of one call, carved from the caller's scratch. Each has `slack` bytes behind it.
 struct Workspace {

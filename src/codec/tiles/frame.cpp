@@ -34,7 +34,7 @@ Layout Layout::of(const Header& header) noexcept {
   const std::uint64_t tiles = header.tiles;
   Layout at;
   at.heap_ends = header_size;
-  at.bodies = at.heap_ends + round_up(tiles * sizeof(std::uint32_t), section_alignment);
+  at.bodies = round_up(at.heap_ends + tiles * sizeof(std::uint32_t), bodies_alignment);
   at.heap = at.bodies + header.bodies_size;
   at.body_ends = at.heap + header.heap_size;
   at.modes = at.body_ends;

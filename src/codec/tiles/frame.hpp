@@ -16,6 +16,9 @@ namespace offramp::tiles {
 inline constexpr std::size_t header_size = 32;
 inline constexpr std::uint32_t uniform_flag = 1;
 
+/// Bodies begin at a multiple of this in a chunk: a cache line of a GPU.
+inline constexpr std::size_t bodies_alignment = 128;
+
 /// Ends in the directories count units of `section_alignment` in 32 bits.
 inline constexpr std::uint64_t max_sections_size = 0xffff'ffffull * section_alignment;
 

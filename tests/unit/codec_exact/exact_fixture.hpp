@@ -83,6 +83,9 @@ inline Coded encode(const Kernels& kernels, DType dtype, tiles::TileExtent exten
   return out;
 }
 
+/// The kind of bases of a tile with tiers; it stands in the high byte of the first start.
+inline Bases bases_of(const Coded& coded) { return static_cast<Bases>(coded.heap.at(1)); }
+
 /// Decodes from buffers of exactly the coded sizes; checks that nothing around the values changed.
 inline bool decode(const Kernels& kernels, DType dtype, tiles::TileExtent extent,
                    const Coded& coded, Bytes& values) {

@@ -63,14 +63,14 @@ std::uint64_t fingerprint(DType dtype) {
 
 TEST(ExactFormat, BytesAreAsTheyWere) {
   const std::map<DType, std::uint64_t> known = {
-      {DType::bf16, 0x8802e9baa7c1b790},     {DType::fp16, 0x8932b63ca1aed4c6},
-      {DType::fp32, 0xe56fd6e699d8d43f},     {DType::fp64, 0x010b42f71743f632},
-      {DType::fp8_e4m3, 0x81f6605f4f76e908}, {DType::fp8_e5m2, 0xf0f415912c643a58},
-      {DType::u8, 0x66406a07328e43c2},       {DType::i8, 0x89779e15255ee932},
-      {DType::i16, 0x1d6042b47f4b4020},      {DType::i32, 0xa5b36038f9d0009f},
-      {DType::i64, 0x7ca5689278781606},      {DType::boolean, 0x4108f182aae7f767},
-      {DType::u16, 0xa81e1508b130cd14},      {DType::u32, 0x474fd67ba60b3dc0},
-      {DType::u64, 0xcd9d4752354ca6a8},
+      {DType::bf16, 0xe0208a39e024e710},     {DType::fp16, 0x4873aa8e5dacb8f9},
+      {DType::fp32, 0x85633d33f3f742d2},     {DType::fp64, 0xa32576ce4feb3927},
+      {DType::fp8_e4m3, 0x58d918e0218d1eaa}, {DType::fp8_e5m2, 0x255d214d4f685400},
+      {DType::u8, 0xbaaa2f871547c491},       {DType::i8, 0x26e298a14c8480bd},
+      {DType::i16, 0x99237abf59e5f5f4},      {DType::i32, 0xb8322d466c22acc4},
+      {DType::i64, 0xef457d4e1329e23e},      {DType::boolean, 0xcb28a4893c15818e},
+      {DType::u16, 0x34880a87dd38009d},      {DType::u32, 0xd6573adf432b1ec4},
+      {DType::u64, 0x5c3f459fc7203d1a},
   };
   for (const DType dtype : all_dtypes()) {
     const std::uint64_t got = fingerprint(dtype);
@@ -91,13 +91,15 @@ TEST(ExactFormat, OneBlockByHand) {
     values[k] = static_cast<std::uint16_t>((k & 1) << 15 | e << 7 | (k * 5 & 0x7f));
   }
   const Coded coded = check_round_trip(DType::bf16, extent, bytes_of_values(values));
-  ASSERT_EQ(coded.mode, shared_mode);
-  ASSERT_EQ(coded.body.size(), 16u + 128 + 512);
+  ASSERT_EQ(coded.mode, tiered_mode);
+  ASSERT_EQ(coded.body.size(), 128u + 512);
   const auto u8 = [](const Bytes& b, std::size_t i) { return std::to_integer<unsigned>(b[i]); };
-  EXPECT_EQ(u8(coded.body, 0), 100u);  // the shared base
+  ASSERT_EQ(coded.heap.size(), 32u);
+  EXPECT_EQ(u8(coded.heap, 0), 100u);  // the shared base
+  EXPECT_EQ(u8(coded.heap, 1), 1u);    // its kind
+  for (std::size_t i = 2; i < 16; ++i) EXPECT_EQ(u8(coded.heap, i), 0u);
   const auto word = [&](std::size_t lane, std::size_t column) {
-    return u8(coded.body, 16 + 16 * lane + 2 * column) | u8(coded.body, 17 + 16 * lane + 2 * column)
-                                                             << 8;
+    return u8(coded.body, 16 * lane + 2 * column) | u8(coded.body, 1 + 16 * lane + 2 * column) << 8;
   };
   for (unsigned row = 0; row < 8; ++row) {
     for (unsigned c = 0; c < 64; ++c) {
@@ -110,12 +112,11 @@ TEST(ExactFormat, OneBlockByHand) {
   // raw), then d = -1.
   const unsigned v = (100 + 3 - 200) & 0xff;
   const unsigned expected[8] = {3 | 1 << 4, 0, 3, 3, v, 0, 0, 0};
-  ASSERT_EQ(coded.heap.size(), 16u);
-  for (std::size_t i = 0; i < 8; ++i) EXPECT_EQ(u8(coded.heap, i), expected[i]) << i;
+  for (std::size_t i = 0; i < 8; ++i) EXPECT_EQ(u8(coded.heap, 16 + i), expected[i]) << i;
   // Rest plane: rows 0 and 1 of lane 0, then of lane 1; signs of neighbours are exchanged.
   for (unsigned i = 0; i < 128; ++i) {
     const unsigned k = i / 8 % 2 * 64 + i / 16 * 8 + i % 8;
-    EXPECT_EQ(u8(coded.body, 16 + 128 + i), (k * 5 & 0x7f) << 1 | ((k ^ 1) & 1)) << i;
+    EXPECT_EQ(u8(coded.body, 128 + i), (k * 5 & 0x7f) << 1 | ((k ^ 1) & 1)) << i;
   }
 }
 

@@ -30,22 +30,25 @@ double bits_of(const Coded& coded, std::size_t values = n) {
 
 TEST(ExactModes, ChannelsOfLikeScaleTakeNibbleBases) {
   const Coded coded = check_round_trip(DType::bf16, full, bf16_tile(full, 2.0f));
-  EXPECT_EQ(coded.mode, nibble_mode);
-  EXPECT_EQ(coded.body.size(), 16 + n / 4 + n + 32);
+  EXPECT_EQ(coded.mode, tiered_mode);
+  EXPECT_EQ(coded.body.size(), n / 4 + n);
+  EXPECT_EQ(bases_of(coded), Bases::nibble);
   EXPECT_LT(bits_of(coded), 10.72);
 }
 
 TEST(ExactModes, ChannelsFarApartTakeByteBases) {
   const Coded coded = check_round_trip(DType::bf16, full, bf16_tile(full, 8.0f));
-  EXPECT_EQ(coded.mode, byte_mode);
-  EXPECT_EQ(coded.body.size(), 16 + n / 4 + n + 64);
+  EXPECT_EQ(coded.mode, tiered_mode);
+  EXPECT_EQ(coded.body.size(), n / 4 + n);
+  EXPECT_EQ(bases_of(coded), Bases::byte);
   EXPECT_LT(bits_of(coded), 10.74);
 }
 
 TEST(ExactModes, OneDistributionTakesASharedBase) {
   const Coded coded = check_round_trip(DType::bf16, full, bf16_tile(full, 0.0f));
-  EXPECT_EQ(coded.mode, shared_mode);
-  EXPECT_EQ(coded.body.size(), 16 + n / 4 + n);
+  EXPECT_EQ(coded.mode, tiered_mode);
+  EXPECT_EQ(coded.body.size(), n / 4 + n);
+  EXPECT_EQ(bases_of(coded), Bases::shared);
   EXPECT_LT(bits_of(coded), 10.66);
 }
 
@@ -53,7 +56,7 @@ TEST(ExactModes, AFewRowsOfAPagedCacheShrinkNearlyAsMuch) {
   for (const std::uint32_t rows : {8u, 16u, 32u}) {
     const auto extent = extent_of(rows, 64);
     const Coded coded = check_round_trip(DType::bf16, extent, bf16_tile(extent, 1.5f));
-    EXPECT_LE(coded.mode, shared_mode);
+    EXPECT_EQ(coded.mode, tiered_mode);
     EXPECT_LT(bits_of(coded, extent.values), rows == 8 ? 11.6 : 11.25) << rows;
   }
   const auto narrow = ragged(16 * 50 - 3, 50);  // no padding to blocks or to 64 columns
@@ -108,7 +111,7 @@ TEST(ExactModes, PlainWideFloatsSaveTheirExponents) {
   const auto x = channel_values(full, 2, 2.0f);
   Coded coded =
       check_round_trip(DType::fp32, full, made<float>(full, [&](std::size_t k) { return x[k]; }));
-  EXPECT_EQ(coded.mode, nibble_mode);
+  EXPECT_EQ(coded.mode, tiered_mode);
   EXPECT_LT(bits_of(coded), 26.72);
   for (const DType dtype : {DType::fp16, DType::fp8_e4m3, DType::fp8_e5m2}) {
     coded = check_round_trip(dtype, full, values_for(dtype, full, 2));
