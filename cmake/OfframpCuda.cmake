@@ -23,6 +23,8 @@ if(OFFRAMP_ENABLE_CUDA)
   set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
   # Source lines for the profilers; no cost at run time.
   add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:-lineinfo>)
+  # Everything that holds CUDA code or tests it: the target to compile all of it.
+  add_custom_target(cuda_code)
 endif()
 
 # offramp_cuda_sources(sources) completes a list of a folder's sources by its CUDA ones, or drops

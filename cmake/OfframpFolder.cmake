@@ -22,13 +22,21 @@ function(offramp_folder name)
 endfunction()
 
 # offramp_test(name SOURCES a_test.cpp [LABELS gpu] [LINKS lib]) makes a GoogleTest executable of ctest.
-# The tests find the repository's data/ at OFFRAMP_DATA_DIR.
+# Label gpu: needs a GPU; gpu2: several (ctest -L gpu runs these too); cuda: CUDA code, but no GPU. One a test.
+# The tests find the repository's data/ at OFFRAMP_DATA_DIR: those that are carried, from its root.
 function(offramp_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LABELS;LINKS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
-  target_compile_definitions(${name} PRIVATE OFFRAMP_DATA_DIR="${PROJECT_SOURCE_DIR}/data")
+  set(folder)
+  if(OFFRAMP_CARRY)
+    set(folder WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+  endif()
+  target_compile_definitions(${name} PRIVATE OFFRAMP_DATA_DIR="${OFFRAMP_DATA_DIR}")
   target_link_libraries(${name} PRIVATE offramp offramp_warnings fmt::fmt GTest::gmock_main ${ARG_LINKS})
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120
+  if(OFFRAMP_ENABLE_CUDA AND "${ARG_LABELS}" MATCHES "gpu|cuda")
+    add_dependencies(cuda_code ${name})
+  endif()
+  gtest_discover_tests(${name} ${folder} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120
     PROPERTIES TIMEOUT 600 LABELS "${ARG_LABELS}")
 endfunction()
