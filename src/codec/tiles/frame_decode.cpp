@@ -122,15 +122,13 @@ class Directory {
 
   [[nodiscard]] bool is_sound() const noexcept {
     const std::uint64_t tiles = header_.tiles;
-    if (tiles == 0) return header_.bodies_size == 0 && header_.heap_size == 0 && !header_.uniform;
     const auto padding = [&](std::uint64_t section, std::uint64_t used, std::uint64_t next) {
       return is_zero(in_.subspan(section + used, next - section - used));
     };
     const std::uint64_t ends_size = tiles * sizeof(std::uint32_t);
-    if (end(at_.heap_ends, tiles - 1) != header_.heap_size ||
-        !padding(at_.heap_ends, ends_size, at_.bodies)) {
-      return false;
-    }
+    if (!padding(at_.heap_ends, ends_size, at_.bodies)) return false;
+    if (tiles == 0) return header_.bodies_size == 0 && header_.heap_size == 0 && !header_.uniform;
+    if (end(at_.heap_ends, tiles - 1) != header_.heap_size) return false;
     if (header_.uniform) {
       return has_places_ && places_.begin(tiles) == header_.bodies_size;
     }

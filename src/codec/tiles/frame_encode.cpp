@@ -311,8 +311,10 @@ std::size_t encode_scratch_size(const TileCoder& coder, const TensorDesc& desc,
 std::size_t encode_chunk(const TileCoder& coder, const EncodeArgs& args) {
   const Tiling tiling(args.in.desc.shape);
   if (tiling.tiles() == 0) {
+    const std::size_t size = Layout::of({}).size;
+    std::memset(args.out.data(), 0, size);
     write_header({}, args.out.data());
-    return header_size;
+    return size;
   }
   const ScratchPlan plan = plan_of(coder, args.in.desc, tiling, args.workers->size());
   return ChunkEncoder(coder, args, tiling, plan).encode();

@@ -81,7 +81,7 @@ TEST(Frame, AUniformChunkIsLaidOutAsTheSpecSays) {
   EXPECT_EQ(load<std::uint64_t>(coded.data() + 8), 10 * nominal);
   const auto heap_size = load<std::uint64_t>(coded.data() + 16);
   EXPECT_EQ(load<std::uint64_t>(coded.data() + 24), toy_runs);
-  const std::size_t bodies = 32 + 48;  // ten ends, padded
+  const std::size_t bodies = 128;  // the header and ten ends, padded
   EXPECT_EQ(coded.size(), bodies + 10 * nominal + heap_size);
   // 64 runs of 255 and one of 64 for each tile.
   EXPECT_EQ(heap_size, 10 * 144u);
@@ -100,7 +100,7 @@ TEST(Frame, OneTileThatDiffersAddsTheTwoSections) {
     const Bytes coded = encode(sample.desc, sample.in);
     EXPECT_EQ(load<std::uint32_t>(coded.data() + 4), 0u);
     EXPECT_EQ(load<std::uint64_t>(coded.data() + 8), 10 * nominal + 16);
-    const std::size_t body_ends = 32 + 48 + 10 * nominal + 16 + 10 * 144;
+    const std::size_t body_ends = 128 + 10 * nominal + 16 + 10 * 144;
     const std::size_t modes = body_ends + 48;
     ASSERT_EQ(coded.size(), modes + 16);
     std::uint64_t end = 0;
@@ -152,8 +152,8 @@ TEST(Frame, ManyGroupsOfTilesMoveWithoutLoss) {
   }
 }
 
-TEST(Frame, AChunkOfNoElementsIsAHeaderOfZeros) {
-  EXPECT_EQ(encode({DType::fp32, {3, 0}}, {}), Bytes(header_size));
+TEST(Frame, AChunkOfNoElementsIsAllZeros) {
+  EXPECT_EQ(encode({DType::fp32, {3, 0}}, {}), Bytes(bodies_alignment));
 }
 
 TEST(Frame, AChunkTooLargeForTheDirectoryIsRefused) {
