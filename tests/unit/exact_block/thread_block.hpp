@@ -6,6 +6,7 @@
 #include <atomic>
 #include <barrier>
 #include <cstdint>
+#include <cstring>
 #include <thread>
 #include <vector>
 
@@ -49,10 +50,14 @@ class ThreadBlock {
     sync();
     T mine = none;
     for (std::uint32_t i = thread_; i < n; i += size()) mine = join(mine, f(i));
-    store(team_.partial[thread_].bytes, mine);
+    std::memcpy(team_.partial[thread_].bytes, &mine, sizeof mine);
     sync();
     T all = none;
-    for (const auto& partial : team_.partial) all = join(all, load<T>(partial.bytes));
+    for (const auto& partial : team_.partial) {
+      T part;
+      std::memcpy(&part, partial.bytes, sizeof part);
+      all = join(all, part);
+    }
     return all;
   }
 

@@ -72,8 +72,8 @@ OFFRAMP_DEVICE bool all_of(B& block, std::uint32_t n, F&& f) {
   return any_bits<std::uint32_t>(block, n, [&](std::uint32_t i) { return f(i) ? 0u : 1u; }) == 0;
 }
 
-/// Little-endian load and store at any address; at one that is a multiple of the size, a device
-/// takes one instruction instead of one a byte.
+/// Little-endian load and store of an integer at any address; at one that is a multiple of the
+/// size, a device takes one instruction instead of one a byte.
 template <class T>
 [[nodiscard]] OFFRAMP_DEVICE inline T load(const void* from) {
   T value;
