@@ -23,6 +23,8 @@ if(OFFRAMP_ENABLE_CUDA)
   set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
   # Source lines for the profilers; no cost at run time.
   add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:-lineinfo>)
+  # Kernels call the format's constexpr functions: the same that the host calls.
+  add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
   # Everything that holds CUDA code or tests it: the target to compile all of it.
   add_custom_target(cuda_code)
 endif()

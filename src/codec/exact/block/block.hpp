@@ -72,24 +72,43 @@ OFFRAMP_DEVICE bool all_of(B& block, std::uint32_t n, F&& f) {
   return any_bits<std::uint32_t>(block, n, [&](std::uint32_t i) { return f(i) ? 0u : 1u; }) == 0;
 }
 
-/// Little-endian load and store of an integer at any address; at one that is a multiple of the
-/// size, a device takes one instruction instead of one a byte.
+/// Little-endian load and store of an integer at an address that is a multiple of its size.
+template <class T>
+[[nodiscard]] OFFRAMP_DEVICE inline T load_aligned(const void* from) {
+#ifdef __CUDA_ARCH__
+  return *static_cast<const T*>(from);
+#else
+  T value;
+  std::memcpy(&value, from, sizeof(T));
+  return value;
+#endif
+}
+template <class T>
+OFFRAMP_DEVICE inline void store_aligned(void* to, T value) {
+#ifdef __CUDA_ARCH__
+  *static_cast<T*>(to) = value;
+#else
+  std::memcpy(to, &value, sizeof(T));
+#endif
+}
+
+/// The same at any address; at one that is a multiple of the size, a device takes one instruction
+/// instead of one a byte.
 template <class T>
 [[nodiscard]] OFFRAMP_DEVICE inline T load(const void* from) {
-  T value;
-  if (reinterpret_cast<std::uintptr_t>(from) % sizeof(T) == 0) {
-    std::memcpy(&value, __builtin_assume_aligned(from, sizeof(T)), sizeof(T));
-  } else {
-    std::memcpy(&value, from, sizeof(T));
+  if (reinterpret_cast<std::uintptr_t>(from) % sizeof(T) == 0) return load_aligned<T>(from);
+  std::uint64_t value = 0;
+  for (std::size_t i = 0; i < sizeof(T); ++i) {
+    value |= std::uint64_t{static_cast<const std::uint8_t*>(from)[i]} << (8 * i);
   }
-  return value;
+  return static_cast<T>(value);
 }
 template <class T>
 OFFRAMP_DEVICE inline void store(void* to, T value) {
-  if (reinterpret_cast<std::uintptr_t>(to) % sizeof(T) == 0) {
-    std::memcpy(__builtin_assume_aligned(to, sizeof(T)), &value, sizeof(T));
-  } else {
-    std::memcpy(to, &value, sizeof(T));
+  if (reinterpret_cast<std::uintptr_t>(to) % sizeof(T) == 0) return store_aligned(to, value);
+  for (std::size_t i = 0; i < sizeof(T); ++i) {
+    static_cast<std::uint8_t*>(to)[i] =
+        static_cast<std::uint8_t>(static_cast<std::uint64_t>(value) >> (8 * i));
   }
 }
 
@@ -109,13 +128,22 @@ OFFRAMP_DEVICE inline void store_some(std::uint8_t* to, std::uint64_t word, std:
 /// The same where the address is known to be a multiple of 8: a group of 8 bytes in scratch.
 [[nodiscard]] OFFRAMP_DEVICE inline std::uint64_t load_group(const std::uint8_t* from,
                                                              std::uint32_t size) {
-  if (size != 8) return load_some(from, size);
-  std::uint64_t word;
-  std::memcpy(&word, __builtin_assume_aligned(from, 8), 8);
-  return word;
+  return size == 8 ? load_aligned<std::uint64_t>(from) : load_some(from, size);
 }
 OFFRAMP_DEVICE inline void store_group(std::uint8_t* to, std::uint64_t word) {
-  std::memcpy(__builtin_assume_aligned(to, 8), &word, 8);
+  store_aligned(to, word);
+}
+
+/// What std::popcount and std::countr_zero give. nvcc 13.0 compiles those for the device to
+/// nothing, or to a constant, without a word.
+[[nodiscard]] constexpr std::uint32_t count_ones(std::uint64_t x) {
+  x -= x >> 1 & 0x5555555555555555;
+  x = (x & 0x3333333333333333) + (x >> 2 & 0x3333333333333333);
+  x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0f;
+  return static_cast<std::uint32_t>(x * 0x0101010101010101 >> 56);
+}
+[[nodiscard]] constexpr std::uint32_t lowest_one(std::uint64_t x) {
+  return count_ones((x & (~x + 1)) - 1);
 }
 
 [[nodiscard]] constexpr std::uint8_t byte_of(std::uint64_t word, std::uint32_t i) {

@@ -4,7 +4,6 @@
 #include "codec/exact/block/block.hpp"
 #include "codec/exact/exact_format.hpp"
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -70,7 +69,7 @@ inline constexpr std::uint32_t lane_code_size = lane_values / 4;
 
 /// How many of the 2-bit codes in a word are 3.
 [[nodiscard]] constexpr std::uint32_t count_escapes(std::uint64_t codes) {
-  return static_cast<std::uint32_t>(std::popcount(codes & codes >> 1 & 0x5555555555555555));
+  return count_ones(codes & codes >> 1 & 0x5555555555555555);
 }
 
 /// v of the first `n` <= 8 codes; what is coded 3 comes from `next`, which is moved on.

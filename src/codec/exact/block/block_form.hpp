@@ -50,7 +50,7 @@ struct TileForm {
 /// Bytes of a plane's section without its padding.
 [[nodiscard]] constexpr std::uint32_t plane_content(std::uint32_t n, std::uint8_t mask) {
   if (mask == 0xff) return n;
-  return static_cast<std::uint32_t>(std::popcount(mask)) * div_up(n, 8);
+  return count_ones(mask) * div_up(n, 8);
 }
 
 /// Of the sections in the body.

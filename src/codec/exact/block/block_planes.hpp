@@ -4,7 +4,6 @@
 #include "codec/exact/block/block.hpp"
 #include "codec/exact/exact_format.hpp"
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 

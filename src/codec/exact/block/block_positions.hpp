@@ -4,7 +4,6 @@
 #include "codec/exact/block/block_planes.hpp"
 #include "codec/exact/block/block_work.hpp"
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 

@@ -3,7 +3,6 @@
 
 #include "codec/exact/block/block_positions.hpp"
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -35,12 +34,10 @@ OFFRAMP_DEVICE bool read_bitmap(B& block, const Positions& positions, const std:
   const std::uint32_t n = positions.among;
   if (n % 8 != 0 && map[n / 8] >> (n % 8) != 0) return false;
   const std::uint32_t found = block.scan(
-      div_up(n, 8),
-      [&](std::uint32_t b) { return static_cast<std::uint32_t>(std::popcount(map[b])); },
+      div_up(n, 8), [&](std::uint32_t b) { return count_ones(map[b]); },
       [&](std::uint32_t b, std::uint32_t before) {
         for (std::uint32_t bits = map[b]; bits != 0; bits &= bits - 1) {
-          work.positions[before++] = static_cast<std::uint16_t>(
-              8 * b + static_cast<std::uint32_t>(std::countr_zero(bits)));
+          work.positions[before++] = static_cast<std::uint16_t>(8 * b + lowest_one(bits));
         }
       });
   return found == positions.count;
@@ -64,12 +61,11 @@ OFFRAMP_DEVICE bool read_elias_fano(B& block, const Positions& positions,
   std::uint32_t& bad = work.shared->rows.bad;
   block.single([&] { bad = 0; });
   const std::uint32_t found = block.scan(
-      div_up(high_bits, 8),
-      [&](std::uint32_t b) { return static_cast<std::uint32_t>(std::popcount(high[b])); },
+      div_up(high_bits, 8), [&](std::uint32_t b) { return count_ones(high[b]); },
       [&](std::uint32_t b, std::uint32_t before) {
         for (std::uint32_t bits = high[b]; bits != 0; bits &= bits - 1, ++before) {
           if (before >= positions.count) return;
-          const std::uint32_t at = 8 * b + static_cast<std::uint32_t>(std::countr_zero(bits));
+          const std::uint32_t at = 8 * b + lowest_one(bits);
           const std::uint32_t place = (at - before) << l | low_of(before);
           if (place >= positions.among) block.raise(bad, 1);
           work.positions[before] = static_cast<std::uint16_t>(place);

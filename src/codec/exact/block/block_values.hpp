@@ -5,7 +5,6 @@
 #include "codec/exact/exact_view.hpp"
 #include "codec/tiles/words.hpp"
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -136,7 +135,7 @@ struct PlaneBits {
     return byte_of(any ^ all, plane);
   }
   [[nodiscard]] constexpr int varying_bits(std::uint32_t plane) const {
-    return std::popcount(static_cast<unsigned>(varying(plane)));
+    return static_cast<int>(count_ones(varying(plane)));
   }
 };
 
@@ -178,8 +177,7 @@ OFFRAMP_DEVICE Statistics take_statistics_of(B& block, const ConstRows& values) 
       });
   Statistics statistics{{seen.ones, ~seen.zeros}, false, seen.zero_values};
   if constexpr (Zigzag<View>::exists) {
-    if (std::popcount(seen.zigzag_ones & seen.zigzag_zeros) <
-        std::popcount(seen.ones & seen.zeros)) {
+    if (count_ones(seen.zigzag_ones & seen.zigzag_zeros) < count_ones(seen.ones & seen.zeros)) {
       statistics.bits = {seen.zigzag_ones, ~seen.zigzag_zeros};
       statistics.zigzag = true;
     }

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The general decoder: checks every chunk's frame, and decodes the tiles that the fast one leaves.
+#include "codec/exact/cuda/launch.hpp"
+#include "codec/exact/cuda/rest.cuh"
+#include "codec/tiles/cuda/coded_chunk.cuh"
+#include "codec/tiles/cuda/launch_early.cuh"
+
+namespace offramp::exact::gpu {
+namespace {
+
+using tiles::gpu::Batch;
+using tiles::gpu::Chunk;
+using tiles::gpu::Source;
+
+template <Source source, bool flat>
+__global__ __launch_bounds__(256) void decode_rest(const __grid_constant__ Batch batch) {
+  __shared__ RestRoom room;
+  tiles::gpu::for_tiles<source>(
+      batch,
+      [&](std::uint32_t chunk_number, std::uint32_t number, std::uint32_t) {
+        const Chunk& chunk = tiles::gpu::chunk_at<source>(batch, chunk_number);
+        const auto frame = tiles::gpu::read_frame(chunk, tiered_mode);
+        if (!frame.is_sound) {
+          if (number == 0) tiles::gpu::report_bad_frame(chunk);
+          return false;
+        }
+        const auto coded = tiles::gpu::coded_tile(chunk, frame, number);
+        if (!coded.is_sound) {
+          tiles::gpu::report_bad_tile(chunk, number);
+          return false;
+        }
+        if (!frame.is_uniform || frame.mode != tiered_mode) return true;
+        const auto place = tiles::gpu::place_of<flat>(chunk, number);
+        const std::byte* const values = chunk.out + place.first_elem * size_of(chunk.dtype);
+        return !may_be_fast<flat>(chunk, place, values) || coded.heap_size > fast_heap_size;
+      },
+      [&](std::uint32_t chunk_number, std::uint32_t number) {
+        const Chunk& chunk = tiles::gpu::chunk_at<source>(batch, chunk_number);
+        const auto frame = tiles::gpu::read_frame(chunk, tiered_mode);
+        const auto coded = tiles::gpu::coded_tile(chunk, frame, number);
+        const auto place = tiles::gpu::place_of<flat>(chunk, number);
+        block::CudaBlock threads(room.block);
+        const bool is_sound = block::decode_tile(
+            threads, chunk.dtype, {place.rows, place.width, place.values}, coded.mode,
+            {chunk.in + coded.body, static_cast<std::size_t>(coded.body_size)},
+            {chunk.in + coded.heap, static_cast<std::size_t>(coded.heap_size)},
+            chunk.out + place.first_elem * size_of(chunk.dtype), chunk.pitch,
+            {own_scratch(batch), &room.tile});
+        if (!is_sound && threadIdx.x == 0) tiles::gpu::report_bad_tile(chunk, number);
+      });
+  // Only now: its tiles are none of the fast decoder's. Who waits for this grid waits for both.
+  cudaGridDependencySynchronize();
+}
+
+}  // namespace
+
+cudaError_t launch_decode_rest(const Batch& batch, cudaStream_t stream) {
+  return tiles::gpu::with_kind(batch, [&]<Source source, bool flat>() {
+    return tiles::gpu::launch_early(decode_rest<source, flat>, batch.rest_blocks, 256, 0, batch,
+                                    stream);
+  });
+}
+
+}  // namespace offramp::exact::gpu

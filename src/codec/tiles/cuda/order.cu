@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts a chunk together: the header, the directories, and every heap piece from its staging to its
+// place. Each block orders a run of tiles and sums up for itself what comes before them: two bytes
+// a tile from the cache cost less than blocks that wait for each other.
+#include "codec/tiles/cuda/find_tile.cuh"
+#include "codec/tiles/cuda/launch_early.cuh"
+#include "codec/tiles/cuda/order.hpp"
+
+namespace offramp::tiles::gpu {
+namespace {
+
+constexpr std::uint32_t max_threads = 512;
+
+__device__ __forceinline__ std::uint32_t inclusive_scan(std::uint32_t x) {
+  const std::uint32_t lane = threadIdx.x % 32;
+#pragma unroll
+  for (int step = 1; step < 32; step *= 2) {
+    const std::uint32_t below = __shfl_up_sync(~0u, x, step);
+    if (lane >= step) x += below;
+  }
+  return x;
+}
+
+__device__ __forceinline__ std::uint32_t sum_of_halves(uint4 v) {
+  const auto sum = [](std::uint32_t word) { return (word & 0xffff) + (word >> 16); };
+  return sum(v.x) + sum(v.y) + sum(v.z) + sum(v.w);
+}
+
+// Sum over the block; all threads get it. `room` holds a word for each warp.
+__device__ __forceinline__ std::uint32_t block_sum(std::uint32_t x, std::uint32_t* room) {
+  const std::uint32_t warp = threadIdx.x / 32;
+  x = __reduce_add_sync(~0u, x);
+  __syncthreads();
+  if (threadIdx.x % 32 == 0) room[warp] = x;
+  __syncthreads();
+  std::uint32_t sum = 0;
+  for (std::uint32_t w = 0; w < blockDim.x / 32; ++w) sum += room[w];
+  return sum;
+}
+
+// Inclusive scan over the block.
+__device__ __forceinline__ std::uint32_t block_scan(std::uint32_t x, std::uint32_t* room) {
+  const std::uint32_t warp = threadIdx.x / 32;
+  x = inclusive_scan(x);
+  __syncthreads();
+  if (threadIdx.x % 32 == 31) room[warp] = x;
+  __syncthreads();
+  for (std::uint32_t w = 0; w < warp; ++w) x += room[w];
+  return x;
+}
+
+template <Source source>
+__global__ __launch_bounds__(max_threads) void order_tiles(const __grid_constant__ Batch batch,
+                                                           const TileMode nominal_mode) {
+  __shared__ std::uint32_t room[max_threads / 32];
+  __shared__ std::uint32_t begin[max_threads];
+  __shared__ std::uint16_t units_of[max_threads];
+  const std::uint32_t t = threadIdx.x, lane = t % 32, warp = t / 32;
+  const std::uint32_t chunk_number = chunk_of_work<source>(batch, blockIdx.x);
+  const Chunk& chunk = chunk_at<source>(batch, chunk_number);
+  const std::uint32_t first = (blockIdx.x - chunk.first_work) * batch.work_tiles;
+  const std::uint32_t count = min(batch.work_tiles, chunk.tiles - first);
+  const bool is_last = first + count == chunk.tiles;
+  std::byte* const out = chunk.out;
+  const std::uint64_t bodies = bodies_at(chunk.tiles);
+  cudaGridDependencySynchronize();
+
+  const std::uint16_t* const heap_units = batch.records.heap_units + chunk.first_record;
+  const std::uint16_t* const body_units = batch.records.body_units + chunk.first_record;
+  const bool is_odd = batch.records.is_odd[chunk_number] != 0;
+  const bool is_raw = batch.records.raw_tiles[chunk_number] == chunk.tiles;
+  std::uint32_t before = 0;
+  for (std::uint32_t i = t; i < first / 8; i += blockDim.x) {
+    before += sum_of_halves(reinterpret_cast<const uint4*>(heap_units)[i]);
+  }
+  before = block_sum(before, room);
+  const std::uint32_t own = t < count ? heap_units[first + t] : 0;
+  const std::uint32_t end = before + block_scan(own, room);
+  if (t < count) {
+    units_of[t] = body_units[first + t] == 0 ? static_cast<std::uint16_t>(own) : 0;
+    begin[t] = end - own;
+    reinterpret_cast<std::uint32_t*>(out + header_size)[first + t] = end;
+  }
+  __syncthreads();
+
+  std::uint64_t bodies_size = chunk.bodies_size;
+  std::uint64_t directories = 0;
+  if (is_odd) {
+    // Bodies without gaps, their ends and modes behind the heap.
+    const auto body_of = [&](std::uint32_t tile) -> std::uint32_t {
+      if (body_units[tile] != 0) return body_units[tile];
+      const std::uint32_t column = tile % chunk.columns, band = tile / chunk.columns % chunk.bands;
+      return chunk.body_size[band + 1 == chunk.bands][column + 1 == chunk.columns] / 16;
+    };
+    std::uint32_t bodies_before = 0, bodies_after = 0, heap_after = 0;
+    for (std::uint32_t i = t; i < first; i += blockDim.x) bodies_before += body_of(i);
+    for (std::uint32_t i = first + count + t; i < chunk.tiles; i += blockDim.x) {
+      bodies_after += body_of(i);
+      heap_after += heap_units[i];
+    }
+    const std::uint32_t own_body = t < count ? body_of(first + t) : 0;
+    const std::uint32_t own_sum = block_sum(own_body, room);
+    bodies_before = block_sum(bodies_before, room);
+    bodies_after = block_sum(bodies_after, room);
+    heap_after = block_sum(heap_after, room);
+    const std::uint32_t heap_total = block_sum(own, room) + before + heap_after;
+    bodies_size = std::uint64_t{16} * (bodies_before + own_sum + bodies_after);
+    const std::uint32_t body_end = bodies_before + block_scan(own_body, room);
+    if (!is_raw) {
+      std::byte* const ends = out + bodies + bodies_size + std::uint64_t{16} * heap_total;
+      const std::uint64_t ends_size = (std::uint64_t{chunk.tiles} * 4 + 15) / 16 * 16;
+      std::byte* const modes = ends + ends_size;
+      if (t < count) {
+        reinterpret_cast<std::uint32_t*>(ends)[first + t] = body_end;
+        const bool is_nominal = body_units[first + t] == 0;
+        modes[first + t] = static_cast<std::byte>(
+            is_nominal ? nominal_mode : batch.records.mode[chunk.first_record + first + t]);
+      }
+      const std::uint32_t modes_size = (chunk.tiles + 15) / 16 * 16;
+      if (is_last) {
+        if (t < ends_size / 4 - chunk.tiles) {
+          reinterpret_cast<std::uint32_t*>(ends)[chunk.tiles + t] = 0;
+        }
+        if (t < modes_size - chunk.tiles) modes[chunk.tiles + t] = std::byte{0};
+      }
+      directories = ends_size + modes_size;
+    }
+  }
+
+  if (is_last) {
+    const std::uint64_t padding = bodies - header_size - std::uint64_t{chunk.tiles} * 4;
+    if (t < padding / 4) {
+      reinterpret_cast<std::uint32_t*>(out + header_size)[chunk.tiles + t] = 0;
+    }
+    if (t == count - 1) {
+      auto* const header = reinterpret_cast<uint4*>(out);
+      const std::uint64_t heap_size = std::uint64_t{16} * end;
+      header[0] = make_uint4(chunk.tiles, is_odd && !is_raw ? 0 : uniform_flag,
+                             static_cast<std::uint32_t>(bodies_size),
+                             static_cast<std::uint32_t>(bodies_size >> 32));
+      header[1] =
+          make_uint4(static_cast<std::uint32_t>(heap_size),
+                     static_cast<std::uint32_t>(heap_size >> 32), is_odd ? 0 : nominal_mode, 0);
+      *chunk.coded_size = bodies + bodies_size + heap_size + directories;
+    }
+  }
+
+  if (is_odd) return;  // bodies and heap pieces are placed later
+  const std::byte* const staging = out + chunk.staging;
+  auto* const heap = reinterpret_cast<uint4*>(out + bodies + bodies_size);
+  const auto copy_piece = [&](std::uint32_t k) {
+    const std::uint32_t units = units_of[k];
+    const auto* const from =
+        reinterpret_cast<const uint4*>(staging + std::uint64_t{first + k} * staging_size);
+    uint4* const to = heap + begin[k];
+    for (std::uint32_t j = lane; j < units; j += 128) {
+      uint4 v[4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        if (j + 32 * i < units) v[i] = __ldcs(from + j + 32 * i);
+      }
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        if (j + 32 * i < units) __stcs(to + j + 32 * i, v[i]);
+      }
+    }
+  };
+  for (std::uint32_t k = warp; k < count; k += blockDim.x / 32) copy_piece(k);
+}
+
+}  // namespace
+
+cudaError_t launch_order(const Batch& batch, TileMode nominal_mode, cudaStream_t stream) {
+  return with_source(batch, [&]<Source source>() {
+    const std::uint32_t threads = batch.work_tiles <= 32 ? 64 : max_threads;
+    return launch_early(order_tiles<source>, batch.works, threads, 0, batch, stream, nominal_mode);
+  });
+}
+
+}  // namespace offramp::tiles::gpu

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codec/tiles/cuda/plan.hpp"
+
+#include "codec/tiles/frame.hpp"
+#include "codec/tiles/tiling.hpp"
+#include "core/bytes.hpp"
+#include "core/checks.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace offramp::tiles::gpu {
+namespace {
+
+// Blocks of the ordering kernel that one large batch is spread over: two for each multiprocessor of
+// the largest GPUs. More would only read the records more often.
+constexpr std::uint32_t wanted_works = 264;
+constexpr std::uint32_t max_work_tiles = 512;
+
+// Blocks of the general coders: what they work on is rare, and each needs scratch.
+constexpr std::uint32_t max_rest_blocks = 132;
+
+constexpr std::size_t piece(std::size_t bytes) { return round_up(bytes, 256); }
+
+}  // namespace
+
+void Plan::count(const TensorDesc& desc) {
+  OFFRAMP_EXPECTS(desc.checked_size(), "the shape is not sound");
+  const Tiling tiling(desc.shape);
+  OFFRAMP_EXPECTS(total_raw_size(desc, tiling), "a chunk is larger than 64 GiB: cut it into parts");
+  OFFRAMP_EXPECTS(tiling.tiles() > 0, "a chunk has no elements: there is nothing to code on a GPU");
+  constexpr std::uint64_t most = std::numeric_limits<std::int32_t>::max() - 8;
+  OFFRAMP_EXPECTS(records_ + tiling.tiles() <= most,
+                  "a batch has more than 2^31 tiles: make two calls");
+  const auto tiles = static_cast<std::uint32_t>(tiling.tiles());
+  if (chunks_ == 0) first_chunk_tiles_ = tiles;
+  all_alike_ = all_alike_ && tiles == first_chunk_tiles_;
+  ++chunks_;
+  block_scratch_ = std::max(block_scratch_, piece(block_scratch_of_(desc.dtype)));
+  tiles_ += tiles;
+  records_ += static_cast<std::uint32_t>(round_up(tiles, 8));
+}
+
+std::uint32_t Plan::work_tiles() const noexcept {
+  const auto spread = static_cast<std::uint32_t>(round_up(ceil_div(tiles_, wanted_works), 8));
+  return std::clamp<std::uint32_t>(spread, 8, max_work_tiles);
+}
+
+Chunk Plan::fill(const TensorDesc& desc) {
+  const Tiling tiling(desc.shape);
+  const ChannelView view = channel_view(desc.shape);
+  const auto tiles = static_cast<std::uint32_t>(tiling.tiles());
+  const std::uint64_t rows = ceil_div(view.group_values, view.width);
+  const TileExtent last = tiling.extent(true, true);
+  Chunk chunk{.group_values = view.group_values,
+              .pitch = view.width,
+              .first_tile = filled_tiles_,
+              .first_record = filled_records_,
+              .first_work = filled_works_,
+              .tiles = tiles,
+              .bands = static_cast<std::uint32_t>(ceil_div(rows, tile_rows)),
+              .columns = static_cast<std::uint32_t>(ceil_div(view.width, tile_width)),
+              .last_values = last.values,
+              .last_rows = static_cast<std::uint16_t>(last.rows),
+              .last_width = static_cast<std::uint16_t>(last.width),
+              .dtype = desc.dtype};
+  const BodyPlaces bodies(tiling, [&](TileExtent extent) {
+    return coder_->nominal_body_size(desc.dtype, extent, nominal_mode_);
+  });
+  chunk.bodies_size = bodies.begin(tiles);
+  for (const bool last_band : {false, true}) {
+    for (const bool last_column : {false, true}) {
+      const TileExtent extent = tiling.extent(last_band, last_column);
+      if (extent.values == 0) continue;
+      chunk.body_size[last_band][last_column] =
+          static_cast<std::uint32_t>(coder_->nominal_body_size(desc.dtype, extent, nominal_mode_));
+    }
+  }
+  // Staging lies at the end of the output. Where every tile is nominal and its heap piece fits the
+  // staging, bodies and pieces in order end before it; where not, the staging is not used.
+  const std::uint64_t capacity = max_encoded_size(desc) / section_alignment * section_alignment;
+  const std::uint64_t staging = std::uint64_t{tiles} * staging_size;
+  const std::uint64_t front = Layout::of({.tiles = tiles, .uniform = true}).bodies;
+  if (front + chunk.bodies_size + 2 * staging <= capacity) chunk.staging = capacity - staging;
+
+  filled_tiles_ += tiles;
+  filled_records_ += static_cast<std::uint32_t>(round_up(tiles, 8));
+  filled_works_ += static_cast<std::uint32_t>(ceil_div(tiles, work_tiles()));
+  return chunk;
+}
+
+bool Plan::is_flat(const Chunk& chunk) const noexcept {
+  return chunk.dtype == DType::bf16 && chunk.staging != 0 && chunk.columns == 1 &&
+         chunk.pitch == tile_width && chunk.last_values == tile_values;
+}
+
+std::uint32_t Plan::rest_blocks() const noexcept { return std::min(tiles_, max_rest_blocks); }
+
+std::size_t Plan::records_size() const noexcept {
+  return 2 * piece(records_ * sizeof(std::uint16_t)) + piece(records_) +
+         2 * piece(chunks_ * sizeof(std::uint32_t)) + piece(2 * sizeof(std::uint32_t));
+}
+
+std::size_t Plan::scratch_size() const noexcept { return rest_blocks() * block_scratch_; }
+
+std::size_t Plan::host_size() const noexcept {
+  return chunks_ > inline_chunks ? piece(chunks_ * sizeof(Chunk)) : 0;
+}
+
+std::size_t Plan::device_size() const noexcept {
+  return records_size() + scratch_size() + host_size();
+}
+
+std::byte* Plan::table_in(std::byte* device) const noexcept {
+  return device + records_size() + scratch_size();
+}
+
+void Plan::complete(std::byte* device, Batch& batch) const noexcept {
+  batch.chunks = chunks_;
+  batch.tiles = tiles_;
+  batch.record_count = records_;
+  batch.works = filled_works_;
+  batch.work_tiles = work_tiles();
+  if (chunks_ > inline_chunks) batch.table = reinterpret_cast<const Chunk*>(table_in(device));
+  if (all_alike_) {
+    batch.tiles_per_chunk = first_chunk_tiles_;
+    batch.works_per_chunk = static_cast<std::uint32_t>(ceil_div(first_chunk_tiles_, work_tiles()));
+  }
+  batch.rest_blocks = rest_blocks();
+  batch.block_scratch_size = static_cast<std::uint32_t>(block_scratch_);
+  const auto take = [&](std::size_t bytes) {
+    std::byte* const at = device;
+    device += piece(bytes);
+    return at;
+  };
+  batch.records.heap_units = reinterpret_cast<std::uint16_t*>(take(records_ * 2));
+  batch.records.body_units = reinterpret_cast<std::uint16_t*>(take(records_ * 2));
+  batch.records.mode = reinterpret_cast<std::uint8_t*>(take(records_));
+  batch.records.is_odd = reinterpret_cast<std::uint32_t*>(take(chunks_ * 4));
+  batch.records.raw_tiles = reinterpret_cast<std::uint32_t*>(take(chunks_ * 4));
+  batch.records.counters = reinterpret_cast<std::uint32_t*>(take(2 * sizeof(std::uint32_t)));
+  batch.block_scratch = device;
+}
+
+}  // namespace offramp::tiles::gpu

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codec/tiles/cuda/batch.cuh"
+#include "codec/tiles/tile.hpp"
+
+#include <offramp/core/tensor_view.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace offramp::tiles::gpu {
+
+/// Counts the tiles, records and pieces of work of a batch, and fills its chunks.
+class Plan {
+ public:
+  /// `block_scratch` gives the scratch of one block of the general coders for a dtype.
+  Plan(const TileCoder& coder, TileMode nominal_mode,
+       std::size_t (*block_scratch)(DType) noexcept) noexcept
+      : coder_(&coder), nominal_mode_(nominal_mode), block_scratch_of_(block_scratch) {}
+
+  /// Counts a chunk. All are counted before any is filled.
+  /// @throws LogicError for a chunk too large for the frame or a batch too large for 32 bits.
+  void count(const TensorDesc& desc);
+
+  /// The next chunk in the order of counting, without addresses.
+  [[nodiscard]] Chunk fill(const TensorDesc& desc);
+
+  [[nodiscard]] std::uint32_t chunks() const noexcept { return chunks_; }
+
+  /// Whether the chunk is nothing but full tiles of bf16, one behind the other.
+  [[nodiscard]] bool is_flat(const Chunk& chunk) const noexcept;
+
+  /// Bytes of device memory: records, scratch of the general coders, and the table of chunks where
+  /// they do not travel with the launches.
+  [[nodiscard]] std::size_t device_size() const noexcept;
+  /// Bytes of page-locked host memory from which the table is copied.
+  [[nodiscard]] std::size_t host_size() const noexcept;
+
+  /// Sets all of a batch but its chunks and `is_flat`, once these are filled. `device` has
+  /// `device_size()`.
+  void complete(std::byte* device, Batch& batch) const noexcept;
+  [[nodiscard]] std::byte* table_in(std::byte* device) const noexcept;
+
+ private:
+  [[nodiscard]] std::uint32_t work_tiles() const noexcept;
+  [[nodiscard]] std::uint32_t rest_blocks() const noexcept;
+  [[nodiscard]] std::size_t records_size() const noexcept;
+  [[nodiscard]] std::size_t scratch_size() const noexcept;
+
+  const TileCoder* coder_;
+  TileMode nominal_mode_;
+  std::size_t (*block_scratch_of_)(DType) noexcept;
+  std::size_t block_scratch_{};
+  std::uint32_t chunks_{};
+  std::uint32_t tiles_{};
+  std::uint32_t records_{};
+  std::uint32_t first_chunk_tiles_{};
+  bool all_alike_{true};
+  // What has been filled.
+  std::uint32_t filled_tiles_{};
+  std::uint32_t filled_records_{};
+  std::uint32_t filled_works_{};
+};
+
+}  // namespace offramp::tiles::gpu
