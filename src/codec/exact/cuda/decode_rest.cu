@@ -19,7 +19,7 @@ __global__ __launch_bounds__(256) void decode_rest(const __grid_constant__ Batch
       batch,
       [&](std::uint32_t chunk_number, std::uint32_t number, std::uint32_t) {
         const Chunk& chunk = tiles::gpu::chunk_at<source>(batch, chunk_number);
-        const auto frame = tiles::gpu::read_frame(chunk, tiered_mode);
+        const auto frame = tiles::gpu::read_frame(chunk, tiered_mode, number == 0);
         if (!frame.is_sound) {
           if (number == 0) tiles::gpu::report_bad_frame(chunk);
           return false;
@@ -36,7 +36,7 @@ __global__ __launch_bounds__(256) void decode_rest(const __grid_constant__ Batch
       },
       [&](std::uint32_t chunk_number, std::uint32_t number) {
         const Chunk& chunk = tiles::gpu::chunk_at<source>(batch, chunk_number);
-        const auto frame = tiles::gpu::read_frame(chunk, tiered_mode);
+        const auto frame = tiles::gpu::read_frame(chunk, tiered_mode, false);
         const auto coded = tiles::gpu::coded_tile(chunk, frame, number);
         const auto place = tiles::gpu::place_of<flat>(chunk, number);
         block::CudaBlock threads(room.block);

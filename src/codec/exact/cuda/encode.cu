@@ -204,26 +204,22 @@ __device__ __forceinline__ void encode_tile(const Batch& batch, std::uint32_t ti
 // Four blocks of an SM in flight hide each other's barriers; 3, 5 and 6 are slower.
 template <tiles::gpu::Source source, bool flat>
 __global__ __launch_bounds__(256, 4) void encode_tiles(const __grid_constant__ Batch batch) {
-  extern __shared__ __align__(16) std::uint8_t shared[];
-  encode_tile<source, flat, false>(batch, blockIdx.x, *reinterpret_cast<Room*>(shared));
+  __shared__ Room room;
+  encode_tile<source, flat, false>(batch, blockIdx.x, room);
 }
 
 template <tiles::gpu::Source source, bool flat>
 __global__ __launch_bounds__(256, 4) void place_tiles(const __grid_constant__ Batch batch) {
-  extern __shared__ __align__(16) std::uint8_t shared[];
+  __shared__ Room room;
   cudaGridDependencySynchronize();
   if (batch.records.counters[tiles::gpu::odd_chunks] == 0) return;
   for (std::uint32_t tile = blockIdx.x; tile < batch.tiles; tile += gridDim.x) {
-    encode_tile<source, flat, true>(batch, tile, *reinterpret_cast<Room*>(shared));
+    encode_tile<source, flat, true>(batch, tile, room);
     __syncthreads();
   }
 }
 
-template <class Kernel>
-cudaError_t allow_room(Kernel kernel) {
-  return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                              static_cast<int>(sizeof(Room)));
-}
+static_assert(sizeof(Room) <= 48 << 10, "more than a block gets unasked");
 
 constexpr std::uint32_t max_place_blocks = 528;  // four for each of an H200's multiprocessors
 
@@ -231,22 +227,15 @@ constexpr std::uint32_t max_place_blocks = 528;  // four for each of an H200's m
 
 cudaError_t launch_encode(const tiles::gpu::Batch& batch, cudaStream_t stream) {
   return tiles::gpu::with_kind(batch, [&]<tiles::gpu::Source source, bool flat>() {
-    if (const cudaError_t status = allow_room(encode_tiles<source, flat>); status != cudaSuccess) {
-      return status;
-    }
-    encode_tiles<source, flat><<<batch.tiles, 256, sizeof(Room), stream>>>(batch);
+    encode_tiles<source, flat><<<batch.tiles, 256, 0, stream>>>(batch);
     return cudaGetLastError();
   });
 }
 
 cudaError_t launch_place(const tiles::gpu::Batch& batch, cudaStream_t stream) {
   return tiles::gpu::with_kind(batch, [&]<tiles::gpu::Source source, bool flat>() {
-    if (const cudaError_t status = allow_room(place_tiles<source, flat>); status != cudaSuccess) {
-      return status;
-    }
     return tiles::gpu::launch_early(place_tiles<source, flat>,
-                                    std::min(batch.tiles, max_place_blocks), 256, sizeof(Room),
-                                    batch, stream);
+                                    std::min(batch.tiles, max_place_blocks), 256, 0, batch, stream);
   });
 }
 

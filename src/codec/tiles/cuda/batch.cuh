@@ -59,7 +59,7 @@ inline constexpr std::uint16_t not_coded = 0xffff;
 enum class Source { one, few, table };
 
 /// Chunks that travel with the launch itself; more are read from device memory.
-inline constexpr std::uint32_t inline_chunks = 16;
+inline constexpr std::uint32_t inline_chunks = 4;
 
 struct Batch {
   const Chunk* table{};  ///< device memory, where there are more than `inline_chunks`

@@ -122,9 +122,10 @@ struct Frame {
   std::uint64_t modes{};
 };
 
-/// What spec.md asks a decoder to check before any tile, for a mode with nominal bodies or one that
-/// has none: then `is_uniform` is refused.
-__device__ __forceinline__ Frame read_frame(const Chunk& chunk, TileMode nominal_mode) {
+/// What spec.md asks a decoder to check before any tile. The directories' padding is looked at
+/// where `padding_too`: one thread a chunk is enough for that.
+__device__ __forceinline__ Frame read_frame(const Chunk& chunk, TileMode nominal_mode,
+                                            bool padding_too) {
   Frame frame;
   const std::uint64_t tiles = chunk.tiles;
   frame.bodies = bodies_at(chunk.tiles);
@@ -158,7 +159,9 @@ __device__ __forceinline__ Frame read_frame(const Chunk& chunk, TileMode nominal
   };
   const auto is_zero = [&](std::uint64_t from, std::uint64_t to) {
     std::byte any{};
-    for (; from < to; ++from) any |= chunk.in[from];
+    if (padding_too) {
+      for (; from < to; ++from) any |= chunk.in[from];
+    }
     return any == std::byte{};
   };
   if (end(header_size) != frame.heap_size || !is_zero(header_size + ends_size, frame.bodies)) {

@@ -25,18 +25,14 @@ constexpr std::size_t piece(std::size_t bytes) { return round_up(bytes, 256); }
 }  // namespace
 
 void Plan::count(const TensorDesc& desc) {
-  OFFRAMP_EXPECTS(desc.checked_size(), "the shape is not sound");
-  const Tiling tiling(desc.shape);
-  OFFRAMP_EXPECTS(total_raw_size(desc, tiling), "a chunk is larger than 64 GiB: cut it into parts");
-  OFFRAMP_EXPECTS(tiling.tiles() > 0, "a chunk has no elements: there is nothing to code on a GPU");
+  look_at(desc);
+  const std::uint32_t tiles = seen_chunk_.tiles;
   constexpr std::uint64_t most = std::numeric_limits<std::int32_t>::max() - 8;
-  OFFRAMP_EXPECTS(records_ + tiling.tiles() <= most,
+  OFFRAMP_EXPECTS(std::uint64_t{records_} + tiles <= most,
                   "a batch has more than 2^31 tiles: make two calls");
-  const auto tiles = static_cast<std::uint32_t>(tiling.tiles());
   if (chunks_ == 0) first_chunk_tiles_ = tiles;
   all_alike_ = all_alike_ && tiles == first_chunk_tiles_;
   ++chunks_;
-  block_scratch_ = std::max(block_scratch_, piece(block_scratch_of_(desc.dtype)));
   tiles_ += tiles;
   records_ += static_cast<std::uint32_t>(round_up(tiles, 8));
 }
@@ -46,17 +42,19 @@ std::uint32_t Plan::work_tiles() const noexcept {
   return std::clamp<std::uint32_t>(spread, 8, max_work_tiles);
 }
 
-Chunk Plan::fill(const TensorDesc& desc) {
+// Sets what of a chunk follows from its description alone.
+void Plan::look_at(const TensorDesc& desc) {
+  if (seen_chunk_.tiles != 0 && desc == seen_) return;
+  OFFRAMP_EXPECTS(desc.checked_size(), "the shape is not sound");
   const Tiling tiling(desc.shape);
+  OFFRAMP_EXPECTS(total_raw_size(desc, tiling), "a chunk is larger than 64 GiB: cut it into parts");
+  OFFRAMP_EXPECTS(tiling.tiles() > 0, "a chunk has no elements: there is nothing to code on a GPU");
   const ChannelView view = channel_view(desc.shape);
   const auto tiles = static_cast<std::uint32_t>(tiling.tiles());
   const std::uint64_t rows = ceil_div(view.group_values, view.width);
   const TileExtent last = tiling.extent(true, true);
   Chunk chunk{.group_values = view.group_values,
               .pitch = view.width,
-              .first_tile = filled_tiles_,
-              .first_record = filled_records_,
-              .first_work = filled_works_,
               .tiles = tiles,
               .bands = static_cast<std::uint32_t>(ceil_div(rows, tile_rows)),
               .columns = static_cast<std::uint32_t>(ceil_div(view.width, tile_width)),
@@ -82,10 +80,20 @@ Chunk Plan::fill(const TensorDesc& desc) {
   const std::uint64_t staging = std::uint64_t{tiles} * staging_size;
   const std::uint64_t front = Layout::of({.tiles = tiles, .uniform = true}).bodies;
   if (front + chunk.bodies_size + 2 * staging <= capacity) chunk.staging = capacity - staging;
+  block_scratch_ = std::max(block_scratch_, piece(block_scratch_of_(desc.dtype)));
+  seen_ = desc;
+  seen_chunk_ = chunk;
+}
 
-  filled_tiles_ += tiles;
-  filled_records_ += static_cast<std::uint32_t>(round_up(tiles, 8));
-  filled_works_ += static_cast<std::uint32_t>(ceil_div(tiles, work_tiles()));
+Chunk Plan::fill(const TensorDesc& desc) {
+  look_at(desc);
+  Chunk chunk = seen_chunk_;
+  chunk.first_tile = filled_tiles_;
+  chunk.first_record = filled_records_;
+  chunk.first_work = filled_works_;
+  filled_tiles_ += chunk.tiles;
+  filled_records_ += static_cast<std::uint32_t>(round_up(chunk.tiles, 8));
+  filled_works_ += static_cast<std::uint32_t>(ceil_div(chunk.tiles, work_tiles()));
   return chunk;
 }
 

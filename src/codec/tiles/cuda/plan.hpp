@@ -44,6 +44,7 @@ class Plan {
   [[nodiscard]] std::byte* table_in(std::byte* device) const noexcept;
 
  private:
+  void look_at(const TensorDesc& desc);
   [[nodiscard]] std::uint32_t work_tiles() const noexcept;
   [[nodiscard]] std::uint32_t rest_blocks() const noexcept;
   [[nodiscard]] std::size_t records_size() const noexcept;
@@ -58,6 +59,9 @@ class Plan {
   std::uint32_t records_{};
   std::uint32_t first_chunk_tiles_{};
   bool all_alike_{true};
+  // The chunk of the description last seen: paged caches have thousands alike.
+  TensorDesc seen_{};
+  Chunk seen_chunk_{};
   // What has been filled.
   std::uint32_t filled_tiles_{};
   std::uint32_t filled_records_{};
