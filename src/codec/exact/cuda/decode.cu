@@ -42,13 +42,16 @@ __global__ __launch_bounds__(256, 5) void decode_tiles(const __grid_constant__ B
   const auto place = tiles::gpu::place_of<flat>(chunk, number);
   std::byte* to = chunk.out + place.first_elem * 2;
   const std::uint64_t pitch = flat ? tiles::tile_width : chunk.pitch;
+  const auto leave = [&] {
+    if (t == 0) batch.records.counters[tiles::gpu::rest_tiles] = 1;
+  };
   if (!flat && (chunk.dtype != DType::bf16 || place.values != tiles::tile_values ||
                 (reinterpret_cast<std::uintptr_t>(to) | pitch * 2) % 16 != 0)) {
-    return;
+    return leave();
   }
   // A chunk too short for its header, ends or bodies is reported by the general decoder.
   const std::uint64_t bodies = tiles::gpu::bodies_at(chunk.tiles);
-  if (chunk.in_size < bodies + chunk.bodies_size) return;
+  if (chunk.in_size < bodies + chunk.bodies_size) return leave();
   const std::byte* const body = chunk.in + bodies + place.body;
   const auto* const ends = reinterpret_cast<const std::uint32_t*>(chunk.in + tiles::header_size);
   const uint4 header0 = *reinterpret_cast<const uint4*>(chunk.in);
@@ -62,14 +65,21 @@ __global__ __launch_bounds__(256, 5) void decode_tiles(const __grid_constant__ B
     plane[i] = __ldcs(reinterpret_cast<const uint4*>(body + tiles::tile_values / 4) + 128 * warp +
                       32 * (lane / 8) + octet + 8 * i);
   }
-  if (!tiles::gpu::is_nominal(chunk, header0, header1, tiered_mode)) return;
+  if (!tiles::gpu::is_nominal(chunk, header0, header1, tiered_mode)) return leave();
   const std::uint64_t heap_size = tiles::gpu::join(header1.x, header1.y);
   const std::uint32_t units = heap_end - heap_begin;
   if (heap_begin > heap_end || std::uint64_t{heap_end} * 16 > heap_size) {
     if (t == 0) tiles::gpu::report_bad_tile(chunk, number);
     return;
   }
-  if (units * 16 > fast_heap_size) return;
+  if (number == 0 && warp == 0) {  // what is checked once a chunk
+    bool is_bad = std::uint64_t{ends[chunk.tiles - 1]} * 16 != heap_size;
+    for (std::uint64_t i = chunk.tiles + lane; i < (bodies - tiles::header_size) / 4; i += 32) {
+      is_bad = is_bad || ends[i] != 0;
+    }
+    if (is_bad) tiles::gpu::report_bad_frame(chunk);
+  }
+  if (units * 16 > fast_heap_size) return leave();
   if (t < units) {
     const auto* const heap =
         reinterpret_cast<const uint4*>(chunk.in + bodies + chunk.bodies_size) + heap_begin;

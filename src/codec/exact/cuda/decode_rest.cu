@@ -15,6 +15,8 @@ using tiles::gpu::Source;
 template <Source source, bool flat>
 __global__ __launch_bounds__(256) void decode_rest(const __grid_constant__ Batch batch) {
   __shared__ RestRoom room;
+  cudaGridDependencySynchronize();
+  if (batch.records.counters[tiles::gpu::rest_tiles] == 0) return;
   tiles::gpu::for_tiles<source>(
       batch,
       [&](std::uint32_t chunk_number, std::uint32_t number, std::uint32_t) {
@@ -48,8 +50,6 @@ __global__ __launch_bounds__(256) void decode_rest(const __grid_constant__ Batch
             {own_scratch(batch), &room.tile});
         if (!is_sound && threadIdx.x == 0) tiles::gpu::report_bad_tile(chunk, number);
       });
-  // Only now: its tiles are none of the fast decoder's. Who waits for this grid waits for both.
-  cudaGridDependencySynchronize();
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ struct Records {
   std::uint8_t* mode{};         ///< where `body_units` is not 0
   std::uint32_t* is_odd{};      ///< of each chunk: not 0 where a tile is not nominal
   std::uint32_t* raw_tiles{};   ///< of each chunk: how many; if all are raw, it is uniform too
-  std::uint32_t* counters{};    ///< tiles left to the general encoder; odd chunks
+  std::uint32_t* counters{};    ///< tiles left to the general coder; odd chunks
 };
 
 /// Numbers of the counters.
