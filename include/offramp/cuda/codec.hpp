@@ -48,7 +48,8 @@ struct Scratch {
 [[nodiscard]] bool has_kernels(StageId stage, DType dtype) noexcept;
 
 /// Scratch for one call over chunks of these descriptions.
-/// @throws LogicError for a stage or dtype without kernels, or a chunk of 64 GiB or more.
+/// @throws LogicError for a stage or dtype without kernels, a chunk of 64 GiB or more, or one
+///         without elements.
 [[nodiscard]] ScratchSize encode_scratch_size(StageId stage, std::span<const TensorDesc> descs);
 [[nodiscard]] ScratchSize decode_scratch_size(StageId stage, std::span<const TensorDesc> descs);
 

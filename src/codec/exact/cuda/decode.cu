@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ordinary full tiles of bf16 from tiered planes: one block a tile. Everything that the block needs
 // is asked for before anything is waited for but the two ends of the heap piece.
+#include "codec/exact/cuda/fast_tile.cuh"
 #include "codec/exact/cuda/launch.hpp"
 #include "codec/exact/cuda/warp_tiers.cuh"
 #include "codec/exact/exact_format.hpp"
@@ -45,10 +46,7 @@ __global__ __launch_bounds__(256, 5) void decode_tiles(const __grid_constant__ B
   const auto leave = [&] {
     if (t == 0) batch.records.counters[tiles::gpu::rest_tiles] = 1;
   };
-  if (!flat && (chunk.dtype != DType::bf16 || place.values != tiles::tile_values ||
-                (reinterpret_cast<std::uintptr_t>(to) | pitch * 2) % 16 != 0)) {
-    return leave();
-  }
+  if (!may_be_fast<flat>(chunk, place, to)) return leave();
   // A chunk too short for its header, ends or bodies is reported by the general decoder.
   const std::uint64_t bodies = tiles::gpu::bodies_at(chunk.tiles);
   if (chunk.in_size < bodies + chunk.bodies_size) return leave();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The general decoder: checks every chunk's frame, and decodes the tiles that the fast one leaves.
+#include "codec/exact/cuda/fast_tile.cuh"
 #include "codec/exact/cuda/launch.hpp"
 #include "codec/exact/cuda/rest.cuh"
 #include "codec/tiles/cuda/coded_chunk.cuh"

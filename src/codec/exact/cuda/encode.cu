@@ -4,6 +4,7 @@
 // general encoder. Where that made a chunk odd, so that no body stands where it should, the same
 // kernel runs again over its ordinary tiles, which then know their places.
 #include "codec/exact/cuda/channel_bases.cuh"
+#include "codec/exact/cuda/fast_tile.cuh"
 #include "codec/exact/cuda/launch.hpp"
 #include "codec/exact/cuda/warp_tiers.cuh"
 #include "codec/tiles/cuda/coded_chunk.cuh"
@@ -48,9 +49,7 @@ __device__ __forceinline__ void encode_tile(const Batch& batch, std::uint32_t ti
   const auto place = tiles::gpu::place_of<flat>(chunk, number);
   const std::byte* from = chunk.in + place.first_elem * 2;
   const std::uint64_t pitch = flat ? tiles::tile_width : chunk.pitch;
-  const bool is_fast = flat || (chunk.dtype == DType::bf16 && place.values == tiles::tile_values &&
-                                chunk.staging != 0 &&
-                                (reinterpret_cast<std::uintptr_t>(from) | pitch * 2) % 16 == 0);
+  const bool is_fast = may_be_fast<flat>(chunk, place, from) && (flat || chunk.staging != 0);
   const std::uint32_t record = chunk.first_record + number;
   std::uint16_t& heap_units = batch.records.heap_units[record];
   if constexpr (placed) {

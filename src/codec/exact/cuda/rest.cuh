@@ -8,16 +8,6 @@
 
 namespace offramp::exact::gpu {
 
-/// Whether the fast kernels take tiles of that place in this chunk at all.
-template <bool flat>
-__device__ __forceinline__ bool may_be_fast(const tiles::gpu::Chunk& chunk,
-                                            const tiles::gpu::TilePlace& place,
-                                            const std::byte* values) {
-  if constexpr (flat) return true;
-  return chunk.dtype == DType::bf16 && place.values == tiles::tile_values &&
-         (reinterpret_cast<std::uintptr_t>(values) | chunk.pitch * 2) % 16 == 0;
-}
-
 /// What a block of a general coder shares.
 struct RestRoom {
   block::CudaBlock::Shared block;

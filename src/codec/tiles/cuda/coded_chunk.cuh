@@ -31,9 +31,7 @@ __device__ __forceinline__ bool is_nominal(const Chunk& chunk, const uint4& head
   return header0.x == chunk.tiles && header0.y == uniform_flag &&
          join(header0.z, header0.w) == chunk.bodies_size && header1.z == mode && header1.w == 0 &&
          heap_size <= max_sections_size &&
-         (header_size + std::uint64_t{chunk.tiles} * 4 + 127) / 128 * 128 + chunk.bodies_size +
-                 heap_size ==
-             chunk.in_size;
+         bodies_at(chunk.tiles) + chunk.bodies_size + heap_size == chunk.in_size;
 }
 
 /// Where a tile's parts stand.

@@ -142,7 +142,8 @@ __device__ __forceinline__ TilePlace place_of(const Chunk& chunk, std::uint32_t 
 
 /// Offset of the first body in a coded chunk.
 __device__ __forceinline__ std::uint64_t bodies_at(std::uint32_t tiles) {
-  return (header_size + std::uint64_t{tiles} * 4 + 127) / 128 * 128;
+  const std::uint64_t front = header_size + std::uint64_t{tiles} * sizeof(std::uint32_t);
+  return (front + bodies_alignment - 1) / bodies_alignment * bodies_alignment;
 }
 
 }  // namespace offramp::tiles::gpu
