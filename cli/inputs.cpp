@@ -111,11 +111,9 @@ void JobOptions::check(const std::string& in, const std::string& out) const {
 
 JobSettings JobOptions::settings(const Context& context, Progress& progress) const {
   // Jobs code on the host. A name is checked so that none is ignored; `auto` starts no GPU in vain.
-  if (device != "auto" && find_device(device).value() != &host_device()) {
-    throw DataError({.code = ErrorCode::unsupported,
-                     .what = fmt::format("this command does not code on {} yet", device),
-                     .path = {},
-                     .remedy = "use --device auto or host"});
+  if (device != "auto" && named(find_device(device)) != &host_device()) {
+    throw CLI::ValidationError(
+        fmt::format("this command does not code on {} yet; use --device auto or host", device));
   }
   JobSettings settings;
   settings.threads = threads;

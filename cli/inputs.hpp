@@ -3,6 +3,7 @@
 
 #include "command.hpp"
 
+#include <offramp/core/result.hpp>
 #include <offramp/core/workers.hpp>
 #include <offramp/engine/jobs.hpp>
 #include <offramp/transport/transport.hpp>
@@ -13,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace offramp::cli {
 
@@ -20,6 +22,14 @@ namespace offramp::cli {
 [[nodiscard]] std::unique_ptr<TensorSource> open_tensors(const std::string& path,
                                                          const SourceOptions& options,
                                                          Workers& workers);
+
+/// What an option names. @throws CLI::ValidationError where there is no such thing: that is usage,
+/// not bad data.
+template <class T>
+[[nodiscard]] T named(Result<T> found) {
+  if (!found) throw CLI::ValidationError(found.error().message());
+  return std::move(*found);
+}
 
 /// "1048576", "8M", "64k", "1.5G": bytes in powers of 1024. @throws CLI::ValidationError.
 [[nodiscard]] std::size_t parse_size(const std::string& text);

@@ -32,10 +32,8 @@ SourceOptions source_options(const Options& options) {
   if (!options.dtype.empty()) {
     source.dtype = dtype_from_name(options.dtype);
     if (!source.dtype) {
-      throw DataError({.code = ErrorCode::unknown_dtype,
-                       .what = fmt::format("no dtype is called '{}'", options.dtype),
-                       .path = {},
-                       .remedy = "see `offramp pack --help` for the names"});
+      throw CLI::ValidationError(fmt::format(
+          "no dtype is called '{}'; see `offramp pack --help` for the names", options.dtype));
     }
   }
   if (!options.shape.empty()) source.shape = parse_shape(options.shape);
@@ -50,7 +48,7 @@ int pack(const Options& options, const Context& context) {
                      .remedy = "choose another output"});
   }
   options.job.check(options.in, options.out);
-  const Codec codec = Codec::from_name(options.codec).value();
+  const Codec codec = named(Codec::from_name(options.codec));
   Workers workers(options.job.threads);
   const auto source = open_tensors(options.in, source_options(options), workers);
   ArchiveWriter writer(options.out, options.overwrite ? OutputFile::Existing::overwrite

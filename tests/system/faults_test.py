@@ -29,8 +29,11 @@ class BadInput(CommandTest):
         self.bad(2, "pack", self.sample(), self.dir / "a.ofr", "--chunk", "many", says="many")
         self.bad(2, "pack", self.sample(), self.dir / "a.ofr", "--dtype", "fp32", "--shape", "3,x",
                  "--format", "raw", says="3,x")
-        self.bad(1, "pack", self.sample(), self.dir / "a.ofr", "--codec", "zip",
+        self.bad(2, "pack", self.sample(), self.dir / "a.ofr", "--codec", "zip",
                  says=["zip", "exact-dense"])
+        self.bad(2, "pack", self.sample(), self.dir / "a.ofr", "--format", "raw", "--shape", "3",
+                 "--dtype", "fp99", says="fp99")
+        self.bad(2, "pack", self.sample(), self.dir / "a.ofr", "--device", "tpu:0", says="tpu:0")
         for chunk in ("63", "2G", "0", "-1", "1e30"):
             self.bad(2, "pack", self.sample(), self.dir / "a.ofr", "--chunk", chunk, says=chunk)
         for words in (["pack"], ["pack", "a", "b", "--nope"], []):
