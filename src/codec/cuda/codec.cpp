@@ -23,20 +23,51 @@ using tiles::gpu::Batch;
 using tiles::gpu::Chunk;
 using tiles::gpu::Plan;
 
-// Mode 1 of `exact`: the nominal one.
-constexpr tiles::TileMode nominal_mode = 1;
+using Launch = cudaError_t (*)(const Batch& batch, cudaStream_t stream);
 
-void expect_kernels(StageId stage, DType dtype) {
-  OFFRAMP_EXPECTS(has_kernels(stage, dtype), "this stage has no CUDA kernels for that dtype");
+// The kernels of a stage, in the order in which a call launches them.
+struct StageKernels {
+  StageId stage{};
+  tiles::gpu::Coding coding;
+  Launch encode{};      // ordinary tiles of bf16; marks the others
+  Launch mark_all{};    // instead, where there is no bf16
+  Launch measure{};     // the marked tiles
+  Launch place_rest{};  // these, once the chunks are in order
+  Launch place{};       // ordinary tiles that could not be moved to their places
+  Launch decode{};      // ordinary tiles
+  Launch decode_rest{};
+};
+
+constexpr StageKernels all_kernels[] = {
+    {.stage = StageId::exact,
+     .coding = {.coder = tiles::exact_tile_coder,
+                .nominal_mode = 1,
+                .staging_size = tiles::gpu::staging_size,
+                .block_scratch = exact::gpu::block_scratch_of},
+     .encode = exact::gpu::launch_encode,
+     .mark_all = exact::gpu::launch_mark_all,
+     .measure = exact::gpu::launch_measure,
+     .place_rest = exact::gpu::launch_place_rest,
+     .place = exact::gpu::launch_place,
+     .decode = exact::gpu::launch_decode,
+     .decode_rest = exact::gpu::launch_decode_rest},
+};
+
+const StageKernels* find_kernels(StageId stage) noexcept {
+  const auto* const found = std::ranges::find(all_kernels, stage, &StageKernels::stage);
+  return found != std::end(all_kernels) ? found : nullptr;
+}
+
+const StageKernels& kernels_of(StageId stage) {
+  const StageKernels* const kernels = find_kernels(stage);
+  OFFRAMP_EXPECTS(kernels != nullptr, "this stage has no CUDA kernels");
+  return *kernels;
 }
 
 template <class Desc, class DescOf>
-Plan plan_of(StageId stage, std::span<const Desc> chunks, DescOf&& desc_of) {
-  Plan plan(tiles::exact_tile_coder(), nominal_mode, exact::gpu::block_scratch_of);
-  for (const Desc& chunk : chunks) {
-    expect_kernels(stage, desc_of(chunk).dtype);
-    plan.count(desc_of(chunk));
-  }
+Plan plan_of(const StageKernels& kernels, std::span<const Desc> chunks, DescOf&& desc_of) {
+  Plan plan(kernels.coding);
+  for (const Desc& chunk : chunks) plan.count(desc_of(chunk));
   return plan;
 }
 
@@ -87,14 +118,14 @@ Place place_of(StreamRef stream) {
 
 ScratchSize scratch_size(StageId stage, std::span<const TensorDesc> descs) {
   if (descs.empty()) return {};
-  const Plan plan =
-      plan_of(stage, descs, [](const TensorDesc& desc) -> const TensorDesc& { return desc; });
+  const Plan plan = plan_of(kernels_of(stage), descs,
+                            [](const TensorDesc& desc) -> const TensorDesc& { return desc; });
   return {.device = plan.device_size(), .host = plan.host_size()};
 }
 
 }  // namespace
 
-bool has_kernels(StageId stage, DType) noexcept { return stage == StageId::exact; }
+bool has_kernels(StageId stage, DType) noexcept { return find_kernels(stage) != nullptr; }
 
 ScratchSize encode_scratch_size(StageId stage, std::span<const TensorDesc> descs) {
   return scratch_size(stage, descs);
@@ -107,8 +138,9 @@ void encode_async(StreamRef stream, StageId stage, std::span<const EncodeChunk> 
                   const Scratch& scratch) {
   if (chunks.empty()) return;
   const Place at = place_of(stream);
+  const StageKernels& kernels = kernels_of(stage);
   Plan plan =
-      plan_of(stage, chunks, [](const EncodeChunk& c) -> const TensorDesc& { return c.desc; });
+      plan_of(kernels, chunks, [](const EncodeChunk& c) -> const TensorDesc& { return c.desc; });
   const ContextGuard guard(at.device->known_context());
   const Batch batch = fill_batch(
       plan, chunks, scratch, at.stream, at.device->name(), [](const EncodeChunk& from, Chunk& to) {
@@ -124,20 +156,20 @@ void encode_async(StreamRef stream, StageId stage, std::span<const EncodeChunk> 
   };
   const bool any_bf16 = std::ranges::any_of(
       chunks, [](const EncodeChunk& chunk) { return chunk.desc.dtype == DType::bf16; });
-  launched(any_bf16 ? exact::gpu::launch_encode(batch, at.stream)
-                    : exact::gpu::launch_mark_all(batch, at.stream));
-  launched(exact::gpu::launch_measure(batch, at.stream));
-  launched(tiles::gpu::launch_order(batch, nominal_mode, at.stream));
-  launched(exact::gpu::launch_place_rest(batch, at.stream));
-  if (any_bf16) launched(exact::gpu::launch_place(batch, at.stream));
+  launched((any_bf16 ? kernels.encode : kernels.mark_all)(batch, at.stream));
+  launched(kernels.measure(batch, at.stream));
+  launched(tiles::gpu::launch_order(batch, at.stream));
+  launched(kernels.place_rest(batch, at.stream));
+  if (any_bf16) launched(kernels.place(batch, at.stream));
 }
 
 void decode_async(StreamRef stream, StageId stage, std::span<const DecodeChunk> chunks,
                   const Scratch& scratch) {
   if (chunks.empty()) return;
   const Place at = place_of(stream);
+  const StageKernels& kernels = kernels_of(stage);
   Plan plan =
-      plan_of(stage, chunks, [](const DecodeChunk& c) -> const TensorDesc& { return c.desc; });
+      plan_of(kernels, chunks, [](const DecodeChunk& c) -> const TensorDesc& { return c.desc; });
   const ContextGuard guard(at.device->known_context());
   const Batch batch = fill_batch(
       plan, chunks, scratch, at.stream, at.device->name(), [](const DecodeChunk& from, Chunk& to) {
@@ -153,8 +185,8 @@ void decode_async(StreamRef stream, StageId stage, std::span<const DecodeChunk> 
     check_cuda(status, {.action = "launch the decoder", .device = at.device->name()});
   };
   launched(cudaMemsetAsync(batch.records.counters, 0, 2 * sizeof(std::uint32_t), at.stream));
-  launched(exact::gpu::launch_decode(batch, at.stream));
-  launched(exact::gpu::launch_decode_rest(batch, at.stream));
+  launched(kernels.decode(batch, at.stream));
+  launched(kernels.decode_rest(batch, at.stream));
 }
 
 Result<void> check_status(std::uint32_t status) {

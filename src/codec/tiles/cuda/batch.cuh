@@ -10,9 +10,24 @@
 
 namespace offramp::tiles::gpu {
 
-/// Bytes kept free for the heap piece of each tile behind everything that a chunk of tiered tiles
-/// needs: pieces wait there until their places are known. No memory beside the output is needed.
+/// Bytes kept free for the heap piece of each tile of `exact` behind everything that a chunk of
+/// tiered tiles needs: pieces wait there until their places are known. No memory beside the output
+/// is needed.
 inline constexpr std::uint32_t staging_size = 4096;
+
+/// No tile has this mode.
+inline constexpr TileMode no_mode = 0xff;
+
+/// What a stage's kernels ask of the plan of a call.
+struct Coding {
+  const TileCoder& (*coder)() noexcept {};
+  TileMode nominal_mode{};        ///< of the tiles that the fast coders take
+  TileMode other_mode{no_mode};   ///< has nominal bodies as well, like `raw_mode`
+  std::uint32_t staging_size{};   ///< for the heap piece of a tile, a multiple of 16
+  bool stages_full_tiles_only{};  ///< else all tiles have a place in the staging
+  /// Scratch of one block of the general coders.
+  std::size_t (*block_scratch)(DType) noexcept {};
+};
 
 /// One chunk, as Tiling cuts it.
 struct Chunk {
@@ -35,17 +50,22 @@ struct Chunk {
   std::uint16_t last_rows{};    ///< of the last band
   std::uint16_t last_width{};   ///< of the last column
   DType dtype{};
-  std::uint32_t body_size[2][2]{};  ///< nominal, by [last band][last column]
+  std::uint32_t body_size[2][2]{};        ///< nominal, by [last band][last column]
+  std::uint32_t other_body_size[2][2]{};  ///< the same in the other mode
+  std::uint32_t staged_bands{};           ///< of a group: with places in the staging
+  std::uint32_t staged_columns{};         ///< of a band
 };
 
 /// What is known of each tile while a chunk is coded, by record number.
 struct Records {
-  std::uint16_t* heap_units{};  ///< its heap piece in units of 16 bytes, or `not_coded`
-  std::uint16_t* body_units{};  ///< 0: the body is nominal, the heap piece in the staging
-  std::uint8_t* mode{};         ///< where `body_units` is not 0
-  std::uint32_t* is_odd{};      ///< of each chunk: not 0 where a tile is not nominal
-  std::uint32_t* raw_tiles{};   ///< of each chunk: how many; if all are raw, it is uniform too
-  std::uint32_t* counters{};    ///< tiles left to the general coder; odd chunks
+  std::uint16_t* heap_units{};   ///< its heap piece in units of 16 bytes, or `not_coded`
+  std::uint16_t* body_units{};   ///< 0: the body is nominal, the heap piece in the staging
+  std::uint8_t* mode{};          ///< where `body_units` is not 0
+  std::uint32_t* is_odd{};       ///< of each chunk: not 0 where a tile is not nominal
+  std::uint32_t* raw_tiles{};    ///< of each chunk: how many; if all are raw, it is uniform too
+  std::uint32_t* other_tiles{};  ///< the same of the other mode, where there is one
+  std::uint32_t* is_large{};  ///< of each chunk: a piece is larger than its staging, if they may be
+  std::uint32_t* counters{};  ///< tiles left to the general coder; odd chunks
 };
 
 /// Numbers of the counters.
@@ -74,7 +94,11 @@ struct Batch {
   std::byte* block_scratch{};  ///< of the general coders' blocks, `block_scratch_size` each
   std::uint32_t block_scratch_size{};
   std::uint32_t rest_blocks{};  ///< of the general coders
-  bool is_flat{};               ///< all tiles are full, their values contiguous and 16-byte aligned
+  std::uint32_t staging_size{};
+  TileMode nominal_mode{};
+  TileMode other_mode{no_mode};
+  bool may_be_large{};  ///< heap pieces may be larger than their staging: `is_large` is kept
+  bool is_flat{};       ///< all tiles are full, their values contiguous and 16-byte aligned
 
   [[nodiscard]] Source source() const noexcept {
     return table != nullptr ? Source::table : chunks > 1 ? Source::few : Source::one;

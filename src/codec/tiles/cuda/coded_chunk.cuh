@@ -63,9 +63,15 @@ __device__ __forceinline__ BodySizes raw_sizes(const Chunk& chunk) {
            {size(chunk.last_rows * tile_width), size(last)}}};
 }
 
-/// Raw bodies lie as nominal ones do, with other sizes. `number` may be that of all tiles.
-__device__ __forceinline__ std::uint64_t raw_body(const Chunk& chunk, std::uint32_t number) {
-  const BodySizes sizes = raw_sizes(chunk);
+__device__ __forceinline__ BodySizes other_sizes(const Chunk& chunk) {
+  BodySizes sizes;
+  for (int i = 0; i < 4; ++i) sizes.of[i / 2][i % 2] = chunk.other_body_size[i / 2][i % 2];
+  return sizes;
+}
+
+/// Bodies of such sizes lie as nominal ones do. `number` may be that of all tiles.
+__device__ __forceinline__ std::uint64_t body_begin(const Chunk& chunk, const BodySizes& sizes,
+                                                    std::uint32_t number) {
   const std::uint32_t column = number % chunk.columns, row = number / chunk.columns;
   const std::uint32_t band = row % chunk.bands, group = row / chunk.bands;
   const auto band_size = [&](bool last) {
@@ -76,17 +82,14 @@ __device__ __forceinline__ std::uint64_t raw_body(const Chunk& chunk, std::uint3
          band * band_size(false) +
          std::uint64_t{column} * (band + 1 == chunk.bands ? sizes.of[1][0] : sizes.of[0][0]);
 }
-__device__ __forceinline__ std::uint64_t raw_body_size(const Chunk& chunk, std::uint32_t number) {
-  const auto place = place_of<false>(chunk, number);
-  return (place.values * size_of(chunk.dtype) + 15) / 16 * 16;
-}
 __device__ __forceinline__ std::uint64_t nominal_body_size(const Chunk& chunk,
                                                            std::uint32_t number) {
   const std::uint32_t column = number % chunk.columns, band = number / chunk.columns % chunk.bands;
   return chunk.body_size[band + 1 == chunk.bands][column + 1 == chunk.columns];
 }
 
-/// In an encoder's own odd chunk: by its directories, or where all tiles are raw, by their sizes.
+/// In an encoder's own odd chunk: by its directories, or where all tiles are of one mode, by their
+/// sizes.
 __device__ __forceinline__ PartsPlace odd_place(const Chunk& chunk, std::uint32_t number) {
   const auto* const header = reinterpret_cast<const uint4*>(chunk.out);
   const std::uint64_t bodies = bodies_at(chunk.tiles);
@@ -96,21 +99,30 @@ __device__ __forceinline__ PartsPlace odd_place(const Chunk& chunk, std::uint32_
     const auto* const units = reinterpret_cast<const std::uint32_t*>(chunk.out + at);
     return number == 0 ? 0 : std::uint64_t{units[number - 1]} * 16;
   };
-  if (header[0].y == uniform_flag) return {bodies + raw_body(chunk, number), heap};
+  if (header[0].y == uniform_flag) {
+    const bool is_raw = header[1].z == raw_mode;
+    return {bodies + body_begin(chunk, is_raw ? raw_sizes(chunk) : other_sizes(chunk), number),
+            heap + begin(header_size)};
+  }
   return {bodies + begin(ends), heap + begin(header_size)};
 }
 
 /// What all bodies take if all tiles are of `mode`; no size at all where its bodies vary.
 __device__ __forceinline__ std::uint64_t uniform_bodies_size(const Chunk& chunk, TileMode mode,
-                                                             TileMode nominal_mode) {
-  if (mode == raw_mode) return raw_body(chunk, chunk.tiles);
-  return mode == nominal_mode && chunk.bodies_size != 0 ? chunk.bodies_size : ~std::uint64_t{};
+                                                             TileMode nominal_mode,
+                                                             TileMode other_mode) {
+  std::uint64_t size = 0;
+  if (mode == raw_mode) size = body_begin(chunk, raw_sizes(chunk), chunk.tiles);
+  if (mode == nominal_mode) size = chunk.bodies_size;
+  if (mode == other_mode) size = body_begin(chunk, other_sizes(chunk), chunk.tiles);
+  return size != 0 ? size : ~std::uint64_t{};
 }
 
 /// A frame's header and where its sections begin.
 struct Frame {
   bool is_sound{};
   bool is_uniform{};
+  bool is_nominal{};
   TileMode mode{};
   std::uint64_t bodies{};
   std::uint64_t bodies_size{};
@@ -123,7 +135,7 @@ struct Frame {
 /// What spec.md asks a decoder to check before any tile. The directories' padding is looked at
 /// where `padding_too`: one thread a chunk is enough for that.
 __device__ __forceinline__ Frame read_frame(const Chunk& chunk, TileMode nominal_mode,
-                                            bool padding_too) {
+                                            bool padding_too, TileMode other_mode = no_mode) {
   Frame frame;
   const std::uint64_t tiles = chunk.tiles;
   frame.bodies = bodies_at(chunk.tiles);
@@ -134,6 +146,7 @@ __device__ __forceinline__ Frame read_frame(const Chunk& chunk, TileMode nominal
   frame.heap_size = join(header1.x, header1.y);
   frame.is_uniform = header0.y == uniform_flag;
   frame.mode = static_cast<TileMode>(header1.z);
+  frame.is_nominal = frame.is_uniform && frame.mode == nominal_mode;
   if (header0.x != tiles || header0.y > uniform_flag || header1.w != 0 ||
       header1.z > (frame.is_uniform ? 0xffu : 0u) || frame.bodies_size > max_sections_size ||
       frame.heap_size > max_sections_size) {
@@ -166,7 +179,8 @@ __device__ __forceinline__ Frame read_frame(const Chunk& chunk, TileMode nominal
     return frame;
   }
   if (frame.is_uniform) {
-    frame.is_sound = uniform_bodies_size(chunk, frame.mode, nominal_mode) == frame.bodies_size;
+    frame.is_sound =
+        uniform_bodies_size(chunk, frame.mode, nominal_mode, other_mode) == frame.bodies_size;
   } else {
     frame.is_sound = end(frame.body_ends) == frame.bodies_size &&
                      is_zero(frame.body_ends + ends_size, frame.modes) &&
@@ -175,7 +189,8 @@ __device__ __forceinline__ Frame read_frame(const Chunk& chunk, TileMode nominal
   return frame;
 }
 
-/// Where a tile's parts stand. Untrusted: false in `is_sound` where they leave their sections.
+/// Where a tile's parts stand, in a sound frame. Untrusted: false in `is_sound` where they leave
+/// their sections.
 struct CodedPlace {
   bool is_sound{};
   TileMode mode{};
@@ -199,9 +214,14 @@ __device__ __forceinline__ CodedPlace coded_tile(const Chunk& chunk, const Frame
   coded.heap = frame.heap + begin;
   coded.heap_size = end - begin;
   if (frame.is_uniform) {
-    const bool is_raw = frame.mode == raw_mode;
-    begin = is_raw ? raw_body(chunk, number) : place_of<false>(chunk, number).body;
-    end = begin + (is_raw ? raw_body_size(chunk, number) : nominal_body_size(chunk, number));
+    if (frame.is_nominal) {
+      begin = place_of<false>(chunk, number).body;
+      end = begin + nominal_body_size(chunk, number);
+    } else {
+      const BodySizes sizes = frame.mode == raw_mode ? raw_sizes(chunk) : other_sizes(chunk);
+      begin = body_begin(chunk, sizes, number);
+      end = body_begin(chunk, sizes, number + 1);
+    }
     coded.mode = frame.mode;
   } else {
     range(frame.body_ends, begin, end);

@@ -140,10 +140,30 @@ __device__ __forceinline__ TilePlace place_of(const Chunk& chunk, std::uint32_t 
   return place;
 }
 
+/// Offset in `out` of the staging, `size` a tile, of a heap piece; the tile has one.
+__device__ __forceinline__ std::uint64_t staging_of(const Chunk& chunk, std::uint32_t size,
+                                                    std::uint32_t tile) {
+  if (chunk.staged_columns != chunk.columns) {
+    const std::uint32_t row = tile / chunk.columns;
+    tile = row * chunk.staged_columns + (tile - row * chunk.columns);
+  }
+  if (chunk.staged_bands != chunk.bands && tile >= chunk.bands * chunk.staged_columns) {
+    const std::uint32_t group = tile / (chunk.bands * chunk.staged_columns);
+    tile -= group * (chunk.bands - chunk.staged_bands) * chunk.staged_columns;
+  }
+  return chunk.staging + std::uint64_t{tile} * size;
+}
+
 /// Offset of the first body in a coded chunk.
 __device__ __forceinline__ std::uint64_t bodies_at(std::uint32_t tiles) {
   const std::uint64_t front = header_size + std::uint64_t{tiles} * sizeof(std::uint32_t);
   return (front + bodies_alignment - 1) / bodies_alignment * bodies_alignment;
+}
+
+/// Whether nominal bodies and heap pieces of that size end before the staging, so that pieces can
+/// be moved while others still stand there.
+__device__ __forceinline__ bool pieces_fit(const Chunk& chunk, std::uint64_t heap_size) {
+  return bodies_at(chunk.tiles) + chunk.bodies_size + heap_size <= chunk.staging;
 }
 
 }  // namespace offramp::tiles::gpu

@@ -50,8 +50,7 @@ __device__ __forceinline__ std::uint32_t block_scan(std::uint32_t x, std::uint32
 }
 
 template <Source source>
-__global__ __launch_bounds__(max_threads) void order_tiles(const __grid_constant__ Batch batch,
-                                                           const TileMode nominal_mode) {
+__global__ __launch_bounds__(max_threads) void order_tiles(const __grid_constant__ Batch batch) {
   __shared__ std::uint32_t room[max_threads / 32];
   __shared__ std::uint32_t begin[max_threads];
   __shared__ std::uint16_t units_of[max_threads];
@@ -68,7 +67,14 @@ __global__ __launch_bounds__(max_threads) void order_tiles(const __grid_constant
   const std::uint16_t* const heap_units = batch.records.heap_units + chunk.first_record;
   const std::uint16_t* const body_units = batch.records.body_units + chunk.first_record;
   const bool is_odd = batch.records.is_odd[chunk_number] != 0;
-  const bool is_raw = batch.records.raw_tiles[chunk_number] == chunk.tiles;
+  const bool is_large = batch.may_be_large && batch.records.is_large[chunk_number] != 0;
+  TileMode uniform_mode = is_odd ? no_mode : batch.nominal_mode;
+  if (is_odd && batch.records.raw_tiles[chunk_number] == chunk.tiles) uniform_mode = raw_mode;
+  if (is_odd && batch.other_mode != no_mode &&
+      batch.records.other_tiles[chunk_number] == chunk.tiles) {
+    uniform_mode = batch.other_mode;
+  }
+  const bool is_uniform = uniform_mode != no_mode;
   std::uint32_t before = 0;
   for (std::uint32_t i = t; i < first / 8; i += blockDim.x) {
     before += sum_of_halves(reinterpret_cast<const uint4*>(heap_units)[i]);
@@ -85,6 +91,14 @@ __global__ __launch_bounds__(max_threads) void order_tiles(const __grid_constant
 
   std::uint64_t bodies_size = chunk.bodies_size;
   std::uint64_t directories = 0;
+  std::uint32_t heap_total = 0;
+  if (is_odd || is_large) {
+    std::uint32_t after = 0;
+    for (std::uint32_t i = first + count + t; i < chunk.tiles; i += blockDim.x) {
+      after += heap_units[i];
+    }
+    heap_total = block_sum(own, room) + before + block_sum(after, room);
+  }
   if (is_odd) {
     // Bodies without gaps, their ends and modes behind the heap.
     const auto body_of = [&](std::uint32_t tile) -> std::uint32_t {
@@ -92,21 +106,18 @@ __global__ __launch_bounds__(max_threads) void order_tiles(const __grid_constant
       const std::uint32_t column = tile % chunk.columns, band = tile / chunk.columns % chunk.bands;
       return chunk.body_size[band + 1 == chunk.bands][column + 1 == chunk.columns] / 16;
     };
-    std::uint32_t bodies_before = 0, bodies_after = 0, heap_after = 0;
+    std::uint32_t bodies_before = 0, bodies_after = 0;
     for (std::uint32_t i = t; i < first; i += blockDim.x) bodies_before += body_of(i);
     for (std::uint32_t i = first + count + t; i < chunk.tiles; i += blockDim.x) {
       bodies_after += body_of(i);
-      heap_after += heap_units[i];
     }
     const std::uint32_t own_body = t < count ? body_of(first + t) : 0;
     const std::uint32_t own_sum = block_sum(own_body, room);
     bodies_before = block_sum(bodies_before, room);
     bodies_after = block_sum(bodies_after, room);
-    heap_after = block_sum(heap_after, room);
-    const std::uint32_t heap_total = block_sum(own, room) + before + heap_after;
     bodies_size = std::uint64_t{16} * (bodies_before + own_sum + bodies_after);
     const std::uint32_t body_end = bodies_before + block_scan(own_body, room);
-    if (!is_raw) {
+    if (!is_uniform) {
       std::byte* const ends = out + bodies + bodies_size + std::uint64_t{16} * heap_total;
       const std::uint64_t ends_size = (std::uint64_t{chunk.tiles} * 4 + 15) / 16 * 16;
       std::byte* const modes = ends + ends_size;
@@ -114,7 +125,7 @@ __global__ __launch_bounds__(max_threads) void order_tiles(const __grid_constant
         reinterpret_cast<std::uint32_t*>(ends)[first + t] = body_end;
         const bool is_nominal = body_units[first + t] == 0;
         modes[first + t] = static_cast<std::byte>(
-            is_nominal ? nominal_mode : batch.records.mode[chunk.first_record + first + t]);
+            is_nominal ? batch.nominal_mode : batch.records.mode[chunk.first_record + first + t]);
       }
       const std::uint32_t modes_size = (chunk.tiles + 15) / 16 * 16;
       if (is_last) {
@@ -135,23 +146,24 @@ __global__ __launch_bounds__(max_threads) void order_tiles(const __grid_constant
     if (t == count - 1) {
       auto* const header = reinterpret_cast<uint4*>(out);
       const std::uint64_t heap_size = std::uint64_t{16} * end;
-      header[0] = make_uint4(chunk.tiles, is_odd && !is_raw ? 0 : uniform_flag,
+      header[0] = make_uint4(chunk.tiles, is_uniform ? uniform_flag : 0,
                              static_cast<std::uint32_t>(bodies_size),
                              static_cast<std::uint32_t>(bodies_size >> 32));
       header[1] =
           make_uint4(static_cast<std::uint32_t>(heap_size),
-                     static_cast<std::uint32_t>(heap_size >> 32), is_odd ? 0 : nominal_mode, 0);
+                     static_cast<std::uint32_t>(heap_size >> 32), is_uniform ? uniform_mode : 0, 0);
       *chunk.coded_size = bodies + bodies_size + heap_size + directories;
     }
   }
 
-  if (is_odd) return;  // bodies and heap pieces are placed later
-  const std::byte* const staging = out + chunk.staging;
+  // Then bodies and heap pieces are placed later.
+  if (is_odd || (is_large && !pieces_fit(chunk, std::uint64_t{heap_total} * 16))) return;
   auto* const heap = reinterpret_cast<uint4*>(out + bodies + bodies_size);
   const auto copy_piece = [&](std::uint32_t k) {
     const std::uint32_t units = units_of[k];
+    if (units * 16 > batch.staging_size) return;  // was not staged
     const auto* const from =
-        reinterpret_cast<const uint4*>(staging + std::uint64_t{first + k} * staging_size);
+        reinterpret_cast<const uint4*>(out + staging_of(chunk, batch.staging_size, first + k));
     uint4* const to = heap + begin[k];
     for (std::uint32_t j = lane; j < units; j += 128) {
       uint4 v[4];
@@ -170,10 +182,10 @@ __global__ __launch_bounds__(max_threads) void order_tiles(const __grid_constant
 
 }  // namespace
 
-cudaError_t launch_order(const Batch& batch, TileMode nominal_mode, cudaStream_t stream) {
+cudaError_t launch_order(const Batch& batch, cudaStream_t stream) {
   return with_source(batch, [&]<Source source>() {
     const std::uint32_t threads = batch.work_tiles <= 32 ? 64 : max_threads;
-    return launch_early(order_tiles<source>, batch.works, threads, 0, batch, stream, nominal_mode);
+    return launch_early(order_tiles<source>, batch.works, threads, 0, batch, stream);
   });
 }
 

@@ -62,27 +62,54 @@ void Plan::look_at(const TensorDesc& desc) {
               .last_rows = static_cast<std::uint16_t>(last.rows),
               .last_width = static_cast<std::uint16_t>(last.width),
               .dtype = desc.dtype};
-  const BodyPlaces bodies(tiling, [&](TileExtent extent) {
-    return coder_->nominal_body_size(desc.dtype, extent, nominal_mode_);
-  });
-  chunk.bodies_size = bodies.begin(tiles);
+  const auto body_size = [&](TileExtent extent, TileMode mode) -> std::size_t {
+    return mode == no_mode ? 0 : coding_.coder().nominal_body_size(desc.dtype, extent, mode);
+  };
   for (const bool last_band : {false, true}) {
     for (const bool last_column : {false, true}) {
       const TileExtent extent = tiling.extent(last_band, last_column);
       if (extent.values == 0) continue;
-      chunk.body_size[last_band][last_column] =
-          static_cast<std::uint32_t>(coder_->nominal_body_size(desc.dtype, extent, nominal_mode_));
+      const auto size_in = [&](TileMode mode) {
+        return static_cast<std::uint32_t>(body_size(extent, mode));
+      };
+      chunk.body_size[last_band][last_column] = size_in(coding_.nominal_mode);
+      chunk.other_body_size[last_band][last_column] = size_in(coding_.other_mode);
     }
   }
-  // Staging lies at the end of the output. Where every tile is nominal and its heap piece fits the
-  // staging, bodies and pieces in order end before it; where not, the staging is not used.
-  const std::uint64_t capacity = max_encoded_size(desc) / section_alignment * section_alignment;
-  const std::uint64_t staging = std::uint64_t{tiles} * staging_size;
-  const std::uint64_t front = Layout::of({.tiles = tiles, .uniform = true}).bodies;
-  if (front + chunk.bodies_size + 2 * staging <= capacity) chunk.staging = capacity - staging;
-  block_scratch_ = std::max(block_scratch_, piece(block_scratch_of_(desc.dtype)));
+  chunk.bodies_size = BodyPlaces(tiling, [&](TileExtent extent) {
+                        return body_size(extent, coding_.nominal_mode);
+                      }).begin(tiles);
+  place_staging(desc, tiling, chunk);
+  block_scratch_ = std::max(block_scratch_, piece(coding_.block_scratch(desc.dtype)));
   seen_ = desc;
   seen_chunk_ = chunk;
+}
+
+// Staging lies at the end of the output. Where every tile is nominal and its heap piece fits the
+// staging, bodies and pieces in order end before it; where not, the staging is not used. A tile
+// that has no place there takes no more than raw.
+void Plan::place_staging(const TensorDesc& desc, const Tiling& tiling, Chunk& chunk) const {
+  const auto has_place = [&](TileExtent extent) {
+    return !coding_.stages_full_tiles_only || extent.is_full();
+  };
+  const std::uint32_t width = chunk.last_width;
+  chunk.staged_columns = chunk.columns - !has_place({tile_rows, width, tile_rows * width});
+  const TileExtent last =
+      chunk.columns == 1 ? tiling.extent(true, true)
+                         : TileExtent{chunk.last_rows, tile_width, chunk.last_rows * tile_width};
+  chunk.staged_bands = chunk.bands - !has_place(last);
+  const std::uint64_t groups = chunk.tiles / (std::uint64_t{chunk.bands} * chunk.columns);
+  const std::uint64_t places = groups * chunk.staged_bands * chunk.staged_columns;
+  const std::uint64_t staging = places * coding_.staging_size;
+  const auto most = [&](TileExtent extent) -> std::size_t {
+    if (!has_place(extent)) return raw_size(desc.dtype, extent);
+    return coding_.coder().nominal_body_size(desc.dtype, extent, coding_.nominal_mode) +
+           coding_.staging_size;
+  };
+  const std::uint64_t front = Layout::of({.tiles = chunk.tiles, .uniform = true}).bodies +
+                              BodyPlaces(tiling, most).begin(chunk.tiles);
+  const std::uint64_t capacity = max_encoded_size(desc) / section_alignment * section_alignment;
+  if (places != 0 && front + staging <= capacity) chunk.staging = capacity - staging;
 }
 
 Chunk Plan::fill(const TensorDesc& desc) {
@@ -106,7 +133,7 @@ std::uint32_t Plan::rest_blocks() const noexcept { return std::min(tiles_, max_r
 
 std::size_t Plan::records_size() const noexcept {
   return 2 * piece(records_ * sizeof(std::uint16_t)) + piece(records_) +
-         2 * piece(chunks_ * sizeof(std::uint32_t)) + piece(2 * sizeof(std::uint32_t));
+         4 * piece(chunks_ * sizeof(std::uint32_t)) + piece(2 * sizeof(std::uint32_t));
 }
 
 std::size_t Plan::scratch_size() const noexcept { return rest_blocks() * block_scratch_; }
@@ -135,6 +162,10 @@ void Plan::complete(std::byte* device, Batch& batch) const noexcept {
     batch.works_per_chunk = static_cast<std::uint32_t>(ceil_div(first_chunk_tiles_, work_tiles()));
   }
   batch.rest_blocks = rest_blocks();
+  batch.staging_size = coding_.staging_size;
+  batch.nominal_mode = coding_.nominal_mode;
+  batch.other_mode = coding_.other_mode;
+  batch.may_be_large = coding_.stages_full_tiles_only;
   batch.block_scratch_size = static_cast<std::uint32_t>(block_scratch_);
   const auto take = [&](std::size_t bytes) {
     std::byte* const at = device;
@@ -146,6 +177,8 @@ void Plan::complete(std::byte* device, Batch& batch) const noexcept {
   batch.records.mode = reinterpret_cast<std::uint8_t*>(take(records_));
   batch.records.is_odd = reinterpret_cast<std::uint32_t*>(take(chunks_ * 4));
   batch.records.raw_tiles = reinterpret_cast<std::uint32_t*>(take(chunks_ * 4));
+  batch.records.other_tiles = reinterpret_cast<std::uint32_t*>(take(chunks_ * 4));
+  batch.records.is_large = reinterpret_cast<std::uint32_t*>(take(chunks_ * 4));
   batch.records.counters = reinterpret_cast<std::uint32_t*>(take(2 * sizeof(std::uint32_t)));
   batch.block_scratch = device;
 }

@@ -3,6 +3,7 @@
 
 #include "codec/tiles/cuda/batch.cuh"
 #include "codec/tiles/tile.hpp"
+#include "codec/tiles/tiling.hpp"
 
 #include <offramp/core/tensor_view.hpp>
 
@@ -15,10 +16,7 @@ namespace offramp::tiles::gpu {
 /// Counts the tiles, records and pieces of work of a batch, and fills its chunks.
 class Plan {
  public:
-  /// `block_scratch` gives the scratch of one block of the general coders for a dtype.
-  Plan(const TileCoder& coder, TileMode nominal_mode,
-       std::size_t (*block_scratch)(DType) noexcept) noexcept
-      : coder_(&coder), nominal_mode_(nominal_mode), block_scratch_of_(block_scratch) {}
+  explicit Plan(const Coding& coding) noexcept : coding_(coding) {}
 
   /// Counts a chunk. All are counted before any is filled.
   /// @throws LogicError for a chunk too large for the frame or a batch too large for 32 bits.
@@ -45,14 +43,13 @@ class Plan {
 
  private:
   void look_at(const TensorDesc& desc);
+  void place_staging(const TensorDesc& desc, const Tiling& tiling, Chunk& chunk) const;
   [[nodiscard]] std::uint32_t work_tiles() const noexcept;
   [[nodiscard]] std::uint32_t rest_blocks() const noexcept;
   [[nodiscard]] std::size_t records_size() const noexcept;
   [[nodiscard]] std::size_t scratch_size() const noexcept;
 
-  const TileCoder* coder_;
-  TileMode nominal_mode_;
-  std::size_t (*block_scratch_of_)(DType) noexcept;
+  Coding coding_;
   std::size_t block_scratch_{};
   std::uint32_t chunks_{};
   std::uint32_t tiles_{};
