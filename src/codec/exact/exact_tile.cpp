@@ -274,6 +274,9 @@ const TileCoder& exact_tile_coder() noexcept {
         if (mode != exact::tiered_mode || !view.is_float) return 0;
         return exact::form_size(exact::tiered_form(view), extent.values);
       },
+      .usual_mode = [](DType dtype) -> TileMode {
+        return exact::plane_view(dtype).is_float ? exact::tiered_mode : exact::planes_mode;
+      },
       .encode =
           [](DType dtype, TileExtent extent, ConstLines values, std::byte* body, std::byte* heap,
              std::byte* scratch) {

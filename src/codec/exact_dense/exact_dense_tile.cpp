@@ -98,6 +98,10 @@ std::size_t nominal_body_size(DType dtype, TileExtent extent, TileMode mode) {
   return rest_body_size(extent, rest_shape(mantissa_bits(dtype) - 1));
 }
 
+TileMode usual_mode(DType dtype) {
+  return mantissa_bits(dtype) > 0 ? plain_mode : tiles::exact_tile_coder().usual_mode(dtype);
+}
+
 CodedTile encode(DType dtype, TileExtent extent, tiles::ConstLines values, std::byte* body,
                  std::byte* heap, std::byte* scratch) {
   return encode_tile(kernels(), dtype, extent, values, body, heap, scratch);
@@ -175,6 +179,7 @@ const TileCoder& exact_dense_tile_coder() noexcept {
                                    dense::max_heap_size,
                                    [](DType dtype) { return dense::Scratch::size(dtype); },
                                    dense::nominal_body_size,
+                                   dense::usual_mode,
                                    dense::encode,
                                    dense::decode};
   return coder;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codec/tiles/frame.hpp"
 #include "codec/tiles/rows.hpp"
+#include "codec/tiles/tile_runs.hpp"
 #include "codec/tiles/words.hpp"
 #include "core/bytes.hpp"
 
@@ -185,7 +186,8 @@ bool overlaps(const Tile& tile, std::uint64_t first, std::uint64_t last) {
 
 std::size_t decode_scratch_size(const TileCoder& coder, const TensorDesc& desc,
                                 std::size_t workers) {
-  return workers * WorkerScratch(coder, desc.dtype).size + scratch_alignment - 1;
+  return RunQueue::scratch_size(workers) + workers * WorkerScratch(coder, desc.dtype).size +
+         scratch_alignment - 1;
 }
 
 Result<void> decode_chunk(const TileCoder& coder, const DecodeArgs& args) {
@@ -203,31 +205,40 @@ Result<void> decode_chunk(const TileCoder& coder, const DecodeArgs& args) {
 
   const WorkerScratch sizes(coder, dtype);
   std::byte* const scratch = align_scratch(args.scratch.data());
+  std::byte* const worker_scratch = scratch + RunQueue::scratch_size(args.workers->size());
   const std::uint64_t first = args.first_elem;
   const std::uint64_t last = first + args.out.size() / width;
   const Tiling::Range range = tiling.tiles_of(first, last);
   constexpr std::uint64_t none = std::numeric_limits<std::uint64_t>::max();
   std::atomic<std::uint64_t> bad_tile{none};
 
-  args.workers->for_each(range.end - range.begin, [&](std::size_t index, std::size_t worker) {
-    const std::uint64_t number = range.begin + index;
-    // Tiles before a bad one are still tried, so that the error names the first.
-    std::uint64_t bad = bad_tile.load(std::memory_order_relaxed);
-    if (number > bad) return;
+  // Returns whether the tile, where it holds what is wanted, is sound.
+  const auto decode_tile = [&](std::uint64_t number, std::byte* own) {
     const Tile tile = tiling.tile(number);
-    if (!overlaps(tile, first, last)) return;
+    if (!overlaps(tile, first, last)) return true;
     const auto coded = directory.tile(number);
-    std::byte* const own = scratch + worker * sizes.size;
     const bool direct = tile.lies_in_lines() && tile.first_elem >= first && tile.behind() <= last;
     const Lines values =
         direct ? Lines{args.out.data() + (tile.first_elem - first) * width, tile.line_pitch(width)}
                : Lines::without_gaps(own + sizes.coder, width);
-    if (coded &&
-        coder.decode(dtype, tile.extent, coded->mode, coded->body, coded->heap, values, own)) {
-      if (!direct) scatter(tile, values.first, width, first, args.out);
-      return;
+    if (!coded ||
+        !coder.decode(dtype, tile.extent, coded->mode, coded->body, coded->heap, values, own)) {
+      return false;
     }
-    while (number < bad && !bad_tile.compare_exchange_weak(bad, number)) {
+    if (!direct) scatter(tile, values.first, width, first, args.out);
+    return true;
+  };
+  const TileRuns runs(range.end - range.begin, args.workers->size());
+  RunQueue(runs, scratch).for_each(*args.workers, [&](std::uint64_t run, std::size_t worker) {
+    const std::uint64_t end = range.begin + runs.begin(run + 1);
+    for (std::uint64_t number = range.begin + runs.begin(run); number < end; ++number) {
+      // Tiles before a bad one are still tried, so that the error names the first.
+      std::uint64_t bad = bad_tile.load(std::memory_order_relaxed);
+      if (number > bad) return;
+      if (decode_tile(number, worker_scratch + worker * sizes.size)) continue;
+      while (number < bad && !bad_tile.compare_exchange_weak(bad, number)) {
+      }
+      return;
     }
   });
   if (bad_tile != none) {

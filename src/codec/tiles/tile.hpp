@@ -103,6 +103,9 @@ struct TileCoder {
   /// else 0.
   std::size_t (*nominal_body_size)(DType dtype, TileExtent extent, TileMode mode){};
 
+  /// The mode that most tiles of that dtype get. Nothing but speed depends on it.
+  TileMode (*usual_mode)(DType dtype){};
+
   /// Codes the tile at `values` (with `read_slack` readable bytes behind the last) to `body` and
   /// `heap`. Lines may have gaps where rows are `tile_width` wide. Never makes a body and heap
   /// larger together than `raw_mode` would: it falls back to that.

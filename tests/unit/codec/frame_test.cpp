@@ -113,6 +113,18 @@ TEST(Frame, OneTileThatDiffersAddsTheTwoSections) {
   }
 }
 
+// The mode that the coder calls usual is only where bodies are put at first.
+TEST(Frame, AChunkInAnotherModeThanTheUsualIsUniformToo) {
+  Sample sample;
+  for (std::size_t tile = 0; tile < 10; ++tile) sample.make_raw(tile);
+  const Bytes coded = encode(sample.desc, sample.in);
+  EXPECT_EQ(load<std::uint32_t>(coded.data() + 4), uniform_flag);
+  EXPECT_EQ(load<std::uint64_t>(coded.data() + 24), raw_mode);
+  ASSERT_EQ(coded.size(), 128 + 10 * tile_size);
+  EXPECT_TRUE(std::equal(sample.in.begin(), sample.in.end(), coded.begin() + 128));
+  sample.expect_round_trip();
+}
+
 // Bodies that must move up, move down, and both, in one chunk.
 TEST(Frame, EveryMixOfModesSurvives) {
   for (unsigned pattern = 0; pattern < 1u << 10; pattern += 7) {
@@ -218,21 +230,22 @@ TEST(Frame, AUniformHeaderIsHeldAgainstTheNominalSizes) {
   }
 }
 
-// Tile 5 is the first bad one; tile 6, on the other thread, is at work by then and found bad later.
+// Tile 4 is the first bad one; tile 5, where the other thread's share begins, is at work by then
+// and found bad later.
 TEST(Frame, TheFirstBadTileIsNamedWhateverTheThreads) {
   Sample sample;
   sample.make_long(0);
   Bytes bad = encode(sample.desc, sample.in);
-  for (const std::size_t tile : {6, 5}) bad[bad.size() - 16 + tile] = std::byte{77};
+  for (const std::size_t tile : {5, 4}) bad[bad.size() - 16 + tile] = std::byte{77};
   TileCoder slow = toy_tile_coder();
   slow.decode = [](DType, TileExtent, TileMode mode, std::span<const std::byte> body,
                    std::span<const std::byte>, Lines, std::byte*) {
     static std::atomic<int> at_work{0};  // bad tiles that a thread has begun
     if (mode != 77) return true;
     ++at_work;
-    const bool is_tile_5 = body[0] == std::byte{5 * 64 % 256};
-    while (at_work % 2 != 0 && is_tile_5) std::this_thread::yield();
-    if (!is_tile_5) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const bool is_tile_4 = body[0] == std::byte{4 * 64 % 256};
+    while (at_work % 2 != 0 && is_tile_4) std::this_thread::yield();
+    if (!is_tile_4) std::this_thread::sleep_for(std::chrono::milliseconds(20));
     return false;
   };
   Workers workers(2);
@@ -243,7 +256,7 @@ TEST(Frame, TheFirstBadTileIsNamedWhateverTheThreads) {
         slow,
         {.in = bad, .desc = sample.desc, .out = out, .scratch = scratch, .workers = &workers});
     ASSERT_FALSE(result);
-    EXPECT_THAT(result.error().what, testing::HasSubstr("tile 5 of 10"));
+    EXPECT_THAT(result.error().what, testing::HasSubstr("tile 4 of 10"));
   }
 }
 

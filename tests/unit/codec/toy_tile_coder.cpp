@@ -124,6 +124,7 @@ constexpr TileCoder coder{.max_body_size = max_body_size,
                           .max_heap_size = max_heap_size,
                           .scratch_size = scratch_size,
                           .nominal_body_size = nominal_body_size,
+                          .usual_mode = [](DType) { return toy_runs; },
                           .encode = encode,
                           .decode = decode};
 
