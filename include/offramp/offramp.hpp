@@ -16,6 +16,7 @@
 #include <offramp/engine/archive_sink.hpp>
 #include <offramp/engine/archive_source.hpp>
 #include <offramp/engine/jobs.hpp>
+#include <offramp/engine/offloader.hpp>
 #include <offramp/engine/pipeline.hpp>
 #include <offramp/transport/memory_sink.hpp>
 #include <offramp/transport/memory_source.hpp>

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/bytes.hpp"
 #include "engine/job.hpp"
+#include "engine/upload_slots.hpp"
 
 #include <offramp/container/archive_writer.hpp>
+#include <offramp/device/device_table.hpp>
 #include <offramp/engine/archive_sink.hpp>
 #include <offramp/engine/jobs.hpp>
 #include <offramp/engine/pipeline.hpp>
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <unordered_set>
 #include <utility>
@@ -17,12 +20,33 @@
 namespace offramp {
 namespace {
 
-// Fills slots from the source. Small tensors share a slot, but never so many that a short job
-// would be one chunk and keep one coder busy.
+// Host slots of a pipeline. Small tensors share a slot, but never so many that a short job would be
+// one chunk and keep one coder busy.
+class PipelineSlots {
+ public:
+  using Slot = Pipeline::Slot;
+
+  PipelineSlots(Pipeline& pipeline, std::size_t slot_size)
+      : pipeline_(&pipeline), slot_size_(slot_size) {}
+
+  [[nodiscard]] Slot acquire() { return pipeline_->acquire(); }
+  Ticket submit(Slot slot, std::span<const TensorPart> parts) {
+    return pipeline_->submit(std::move(slot), parts);
+  }
+  [[nodiscard]] std::size_t slot_size() const noexcept { return slot_size_; }
+  [[nodiscard]] std::size_t enough() const noexcept { return slot_size_ / 8; }
+
+ private:
+  Pipeline* pipeline_;
+  std::size_t slot_size_;
+};
+
+// Fills slots from the source.
+template <class Slots>
 class PackReader {
  public:
-  PackReader(TensorSource& source, Pipeline& pipeline, const JobSettings& settings)
-      : source_(&source), pipeline_(&pipeline), settings_(&settings) {}
+  PackReader(TensorSource& source, Slots& slots, const JobSettings& settings)
+      : source_(&source), slots_(&slots), settings_(&settings) {}
 
   void read_all() {
     const auto tensors = source_->tensors();
@@ -37,12 +61,11 @@ class PackReader {
   void read(std::size_t tensor, const Part& part) {
     const std::size_t size = part.desc.size();
     std::size_t offset = round_up(used_, Pipeline::part_alignment);
-    if (!parts_.empty() &&
-        (used_ >= settings_->chunk_size / 8 || offset + size > settings_->chunk_size)) {
+    if (!parts_.empty() && (used_ >= slots_->enough() || offset + size > slots_->slot_size())) {
       submit();
       offset = 0;
     }
-    if (parts_.empty()) slot_ = pipeline_->acquire();
+    if (parts_.empty()) slot_ = slots_->acquire();
     const std::uint64_t start = Trace::now_ns();
     if (size != 0) source_->read(tensor, part.first_elem, slot_.bytes().subspan(offset, size));
     if (settings_->trace) {
@@ -60,16 +83,16 @@ class PackReader {
 
   void submit() {
     if (parts_.empty()) return;
-    static_cast<void>(pipeline_->submit(std::move(slot_), parts_));
+    static_cast<void>(slots_->submit(std::move(slot_), parts_));
     parts_.clear();
     used_ = 0;
     ++chunk_;
   }
 
   TensorSource* source_;
-  Pipeline* pipeline_;
+  Slots* slots_;
   const JobSettings* settings_;
-  Pipeline::Slot slot_;
+  typename Slots::Slot slot_;
   std::vector<TensorPart> parts_;
   std::size_t used_{0};
   std::uint64_t chunk_{1};
@@ -97,32 +120,75 @@ Result<std::uint64_t> check_tensors(const TensorSource& source) {
   return total;
 }
 
+void pack_on_host(TensorSource& source, ArchiveWriter& writer, const Codec& codec,
+                  const JobSettings& settings, JobReport& report) {
+  PipelineSettings pipeline_settings{
+      .device = nullptr,
+      .chunk_size = settings.chunk_size,
+      .device_slots = 0,
+      .host_slots = settings.host_slots,
+      .coded_slots = settings.coded_slots,
+      .threads = settings.threads,
+      .workers = settings.workers,
+      .overflow = Overflow::block,
+      .on_progress = progress_for(settings, report.bytes),
+      .trace = settings.trace,
+      // The writer and the source are the caller's: no thread may be left behind with them.
+      .abandon_after = std::chrono::milliseconds::max()};
+  Pipeline pipeline(std::move(pipeline_settings), codec,
+                    std::make_shared<ArchiveSink>(writer, codec));
+  const std::stop_callback on_cancel(settings.cancel, [&] { pipeline.cancel(); });
+  PipelineSlots slots(pipeline, settings.chunk_size);
+  PackReader(source, slots, settings).read_all();
+  pipeline.close();
+  report.counters = pipeline.counters();
+}
+
+// Page-locked slots are slow to make: some, and for small jobs no more than the job fills.
+std::size_t chunks_of_a_launch(const JobSettings& settings, std::uint64_t total) {
+  constexpr std::size_t most = 4;
+  return static_cast<std::size_t>(
+      std::clamp<std::uint64_t>(total / settings.chunk_size / 4, 1, most));
+}
+
+void pack_on_device(TensorSource& source, ArchiveWriter& writer, const Codec& codec,
+                    const JobSettings& settings, JobReport& report) {
+  OffloaderSettings offloader_settings;
+  offloader_settings.device = settings.device;
+  offloader_settings.chunk_size = settings.chunk_size;
+  offloader_settings.chunks_per_launch = chunks_of_a_launch(settings, report.bytes);
+  offloader_settings.on_progress = progress_for(settings, report.bytes);
+  offloader_settings.trace = settings.trace;
+  offloader_settings.abandon_after = std::chrono::milliseconds::max();
+  Offloader offloader(offloader_settings, codec, std::make_shared<ArchiveSink>(writer, codec));
+  const std::stop_callback on_cancel(settings.cancel, [&] { offloader.cancel(); });
+  UploadSlots slots(
+      *settings.device, offloader,
+      {.slots = 3,
+       .slot_size = offloader_settings.chunks_per_launch * offloader_settings.chunk_size});
+  PackReader(source, slots, settings).read_all();
+  offloader.close();
+  report.counters = offloader.counters();
+}
+
 }  // namespace
 
 Result<JobReport> pack(TensorSource& source, ArchiveWriter& writer, const Codec& codec,
                        const JobSettings& settings) {
   OFFRAMP_TRY(total, check_tensors(source));
+  if (settings.device) {
+    for (const TensorInfo& info : source.tensors())
+      OFFRAMP_TRY_VOID(Offloader::check_supported(*settings.device, codec, info.desc.dtype));
+  }
   return run_job([&]() -> JobReport {
     if (!source.metadata().empty()) writer.append_metadata(source.metadata());
-    PipelineSettings pipeline_settings{
-        .device = nullptr,
-        .chunk_size = settings.chunk_size,
-        .device_slots = 0,
-        .host_slots = settings.host_slots,
-        .coded_slots = settings.coded_slots,
-        .threads = settings.threads,
-        .workers = settings.workers,
-        .overflow = Overflow::block,
-        .on_progress = progress_for(settings, total),
-        .trace = settings.trace,
-        // The writer and the source are the caller's: no thread may be left behind with them.
-        .abandon_after = std::chrono::milliseconds::max()};
-    Pipeline pipeline(std::move(pipeline_settings), codec,
-                      std::make_shared<ArchiveSink>(writer, codec));
-    const std::stop_callback on_cancel(settings.cancel, [&] { pipeline.cancel(); });
-    PackReader(source, pipeline, settings).read_all();
-    pipeline.close();
-    return {.tensors = source.tensors().size(), .skipped = {}, .counters = pipeline.counters()};
+    JobReport report{.tensors = source.tensors().size(), .bytes = total};
+    if (!settings.device || settings.device == &host_device()) {
+      pack_on_host(source, writer, codec, settings, report);
+    } else {
+      pack_on_device(source, writer, codec, settings, report);
+    }
+    return report;
   });
 }
 

@@ -4,9 +4,11 @@
 #include "engine/archive_checks.hpp"
 #include "engine/flow.hpp"
 #include "engine/job.hpp"
+#include "engine/restore_lane.hpp"
 #include "engine/work_buffer.hpp"
 
 #include <offramp/container/archive_reader.hpp>
+#include <offramp/device/device_table.hpp>
 
 #include <fmt/format.h>
 
@@ -48,9 +50,63 @@ std::size_t thread_count(const JobSettings& settings) {
                               : std::max(1u, std::thread::hardware_concurrency());
 }
 
-std::size_t coder_count(const JobSettings& settings) {
-  return std::min<std::size_t>(2, thread_count(settings));
+bool on_device(const JobSettings& settings) {
+  return settings.device && settings.device != &host_device();
 }
+
+Device& device_of(const JobSettings& settings) {
+  return on_device(settings) ? *settings.device : host_device();
+}
+
+// On a device they only wait, each for a part of its own: one copied in, one out, one decoded.
+std::size_t coder_count(const JobSettings& settings) {
+  return on_device(settings) ? 3 : std::min<std::size_t>(2, thread_count(settings));
+}
+
+// Decodes parts on a device, from host slots to host slots.
+class DeviceDecoder {
+ public:
+  DeviceDecoder(Device& device, const ArchiveReader& reader, std::size_t coders)
+      : device_(&device),
+        lane_(std::make_shared<RestoreLane>(
+            device, RestoreLane::Settings{.slot_size = static_cast<std::size_t>(std::max(
+                                              reader.max_payload_size(), reader.max_raw_size())),
+                                          .slots = coders,
+                                          .priority = 0,
+                                          .rate = 0})),
+        places_(coders) {
+    for (Place& place : places_) {
+      place.stream = device.make_stream();
+      place.out =
+          Buffer(place.stream, device.memory(), static_cast<std::size_t>(reader.max_raw_size()));
+    }
+    lane_->start();
+  }
+  ~DeviceDecoder() { lane_->end(std::chrono::milliseconds::max()); }
+  DeviceDecoder(const DeviceDecoder&) = delete;
+  DeviceDecoder& operator=(const DeviceDecoder&) = delete;
+
+  /// `out` may be empty: then nothing is copied back. Each coder has one call at a time.
+  Result<void> decode(std::size_t coder, CodedChunk chunk, std::span<std::byte> out) {
+    Place& place = places_[coder];
+    chunk.out = place.out.data();
+    const auto state = lane_->restore(place.stream, {&chunk, 1}, {});
+    OFFRAMP_TRY_VOID(state->wait());
+    device_->copy_async(place.stream, {.to = out.data(), .from = chunk.out, .size = out.size()});
+    place.stream.ref().sync();
+    return {};
+  }
+
+ private:
+  struct Place {
+    Stream stream;
+    Buffer out;
+  };
+
+  Device* device_;
+  std::shared_ptr<RestoreLane> lane_;
+  std::vector<Place> places_;
+};
 
 class RestoreFlow final : public Flow {
  public:
@@ -85,12 +141,18 @@ class RestoreFlow final : public Flow {
         workers_(settings.workers ? settings.workers
                                   : std::make_shared<Workers>(thread_count(settings) -
                                                               coder_count(settings) + 1)),
-        slab_(host_device(), {.slots = layout.host_slots, .slot_size = layout.slot_size}),
+        slab_(device_of(settings), {.slots = layout.host_slots, .slot_size = layout.slot_size}),
         fills_(layout.host_slots),
         results_(layout.coded_slots),
         coded_(layout.coded_slots),
         scratch_(coder_count(settings)) {
-    for (WorkBuffer& buffer : coded_) buffer.reserve(layout.coded_size);
+    if (on_device(settings)) {
+      decoder_ = std::make_unique<DeviceDecoder>(*settings.device, reader, scratch_.size());
+      device_out_ =
+          HostSlab(*settings.device, {.slots = layout.coded_slots, .slot_size = layout.coded_size});
+    } else {
+      for (WorkBuffer& buffer : coded_) buffer.reserve(layout.coded_size);
+    }
     for (const ArchiveTensor* tensor : selection.tensors) {
       for (const ArchivePart& part : tensor->parts) {
         if (codecs_.contains(part.chain)) continue;
@@ -132,6 +194,15 @@ class RestoreFlow final : public Flow {
       task.holds_slot = true;  // the payload is the part
       return;
     }
+    if (decoder_ && desc.size() != 0) {
+      const auto out = device_out_.slot(task.coded).first(desc.size());
+      const auto decoded = decoder_->decode(
+          coder, {.codec = &codec, .desc = desc, .payload = fill.bytes, .out = nullptr},
+          sink_ ? out : std::span<std::byte>());
+      if (!decoded) throw DataError(in_part(*reader_, *fill.tensor, *fill.part, decoded.error()));
+      results_[task.coded].bytes = out;
+      return;
+    }
     const auto out = coded_[task.coded].bytes().first(desc.size());
     scratch_[coder].reserve(codec.decode_scratch_size(desc, workers_->size()));
     const auto decoded = codec.decode(fill.bytes, desc, 0, out, scratch_[coder].bytes(), *workers_);
@@ -167,6 +238,8 @@ class RestoreFlow final : public Flow {
   std::vector<WorkBuffer> coded_;
   std::vector<WorkBuffer> scratch_;
   std::uint64_t read_{0};
+  HostSlab device_out_;  // by coded slot
+  std::unique_ptr<DeviceDecoder> decoder_;
 };
 
 // The flow's threads use what is the caller's: none outlives this.
@@ -185,6 +258,14 @@ Result<JobReport> restore(const ArchiveReader& reader, TensorSink* sink,
                           const JobSettings& settings) {
   OFFRAMP_TRY(selection,
               check_archive(reader, settings.max_part_size, sink && settings.skip_incomplete));
+  if (on_device(settings)) {
+    for (const ArchiveTensor* tensor : selection.tensors) {
+      for (const ArchivePart& part : tensor->parts) {
+        OFFRAMP_TRY(codec, codec_of(reader, part));
+        OFFRAMP_TRY_VOID(Offloader::check_supported(*settings.device, codec, tensor->desc.dtype));
+      }
+    }
+  }
   return run_job([&]() -> JobReport {
     const auto metadata = reader.metadata().value();
     const auto flow = std::make_shared<RestoreFlow>(reader, selection, sink, settings);
@@ -202,6 +283,7 @@ Result<JobReport> restore(const ArchiveReader& reader, TensorSink* sink,
     flow->read_all();
     flow->close(std::nullopt);
     return {.tensors = selection.tensors.size(),
+            .bytes = selection.size,
             .skipped = selection.skipped,
             .counters = flow->counters()};
   });

@@ -4,6 +4,7 @@
 #include <offramp/codec/codec.hpp>
 #include <offramp/core/result.hpp>
 #include <offramp/core/workers.hpp>
+#include <offramp/device/device.hpp>
 #include <offramp/engine/counters.hpp>
 #include <offramp/engine/trace.hpp>
 #include <offramp/transport/tensor_sink.hpp>
@@ -31,6 +32,11 @@ struct JobProgress {
 };
 
 struct JobSettings {
+  /// What codes: null and the host device code with `threads`; another device codes the same bytes
+  /// itself. Its page-locked memory is used, and `host_slots` and `coded_slots` are as it needs.
+  /// Refused (`unsupported`) where Offloader::check_supported says no.
+  Device* device{};
+
   std::size_t chunk_size{8u << 20};    ///< pack: largest part; unpack and verify follow the archive
   std::size_t host_slots{6};           ///< at least 1
   std::size_t coded_slots{3};          ///< at least 1
@@ -47,6 +53,7 @@ struct JobSettings {
 
 struct JobReport {
   std::uint64_t tensors{};
+  std::uint64_t bytes{};               ///< of the tensors, decoded
   std::vector<std::string> skipped{};  ///< tensors left out by `skip_incomplete`
   Counters counters{};
 };

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host device over a slow link, and without one of its barriers where a test wants that.
+#pragma once
+
+#include "unit/engine/engine_kit.hpp"
+
+#include <offramp/device/device_table.hpp>
+
+namespace offramp::testing_engine {
+
+enum class LeftOut { nothing, stream_wait, event_sync };
+
+/// The host device without one of its barriers.
+class LeakyDevice final : public Device {
+ public:
+  explicit LeakyDevice(LeftOut left_out) : left_out_(left_out) {}
+
+  std::string_view name() const noexcept override { return "leaky"; }
+  Stream make_stream() override {
+    // The same thread and queue, but driven through this device.
+    auto* owned = new Stream(host_device().make_stream());
+    return Stream(*this, owned);
+  }
+  MemoryResource& memory() noexcept override { return memory_; }
+  std::byte* allocate_host(std::size_t size) override { return host_device().allocate_host(size); }
+  void free_host(std::byte* data, std::size_t size) noexcept override {
+    host_device().free_host(data, size);
+  }
+  bool is_pageable(const std::byte* data) const noexcept override {
+    return host_device().is_pageable(data);
+  }
+  void copy_async(StreamRef stream, const Copy& copy) override {
+    // As a slow link would, so that a missing wait shows.
+    host_device().call_async(
+        host(stream), [](void*) noexcept { std::this_thread::sleep_for(200us); }, nullptr);
+    host_device().copy_async(host(stream), copy);
+  }
+  void call_async(StreamRef stream, void (*fn)(void*) noexcept, void* arg) override {
+    host_device().call_async(host(stream), fn, arg);
+  }
+  void sync(StreamRef stream) override { host(stream).sync(); }
+  bool is_done(StreamRef stream) override { return host(stream).is_done(); }
+  void wait(StreamRef stream, const Event& event) override {
+    if (left_out_ != LeftOut::stream_wait) host(stream).wait(host(event));
+  }
+  void destroy_stream(void* native) noexcept override { delete static_cast<Stream*>(native); }
+  void* make_native_event() override { return new Event(host_device().make_event()); }
+  void destroy_event(void* native) noexcept override { delete static_cast<Event*>(native); }
+  void record(Event& event, StreamRef stream) override { host(event).record(host(stream)); }
+  void sync_event(const Event& event) override {
+    if (left_out_ != LeftOut::event_sync) host(event).sync();
+  }
+  bool is_event_done(const Event& event) override { return host(event).is_done(); }
+
+ private:
+  static StreamRef host(StreamRef stream) { return *static_cast<Stream*>(stream.native()); }
+  static Event& host(const Event& event) { return *static_cast<Event*>(event.native()); }
+
+  class Memory final : public MemoryResource {
+    std::byte* allocate_async(StreamRef stream, std::size_t size) override {
+      return host_device().memory().allocate_async(host(stream), size);
+    }
+    void free_async(StreamRef stream, std::byte* data, std::size_t size) noexcept override {
+      host_device().memory().free_async(host(stream), data, size);
+    }
+  };
+
+  LeftOut left_out_;
+  Memory memory_;
+};
+
+}  // namespace offramp::testing_engine
