@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inputs.hpp"
 
+#include "device_choice.hpp"
+
 #include <offramp/core/file.hpp>
-#include <offramp/device/device_table.hpp>
 #include <offramp/engine/archive_source.hpp>
 #include <offramp/engine/pipeline.hpp>
 
@@ -88,7 +89,12 @@ void JobOptions::add_to(CLI::App& command, bool packs) {
             "of memory")
         ->capture_default_str();
   }
-  command.add_option("--device", device, "Where to code: auto or host")->capture_default_str();
+  command
+      .add_option(
+          "--device", device,
+          "Where to code: host, a GPU such as cuda:0, or auto: the first GPU for large jobs "
+          "that it has kernels for, else the host")
+      ->capture_default_str();
   command.add_option("--trace", trace_path,
                      "Write a timeline as JSON, for https://ui.perfetto.dev or chrome://tracing");
   command.add_option("--metrics", metrics_path, "Write the counters as Prometheus text");
@@ -109,13 +115,10 @@ void JobOptions::check(const std::string& in, const std::string& out) const {
   refuse(trace_path, metrics_path);
 }
 
-JobSettings JobOptions::settings(const Context& context, Progress& progress) const {
-  // Jobs code on the host. A name is checked so that none is ignored; `auto` starts no GPU in vain.
-  if (device != "auto" && named(find_device(device)) != &host_device()) {
-    throw CLI::ValidationError(
-        fmt::format("this command does not code on {} yet; use --device auto or host", device));
-  }
+JobSettings JobOptions::settings(const Context& context, Progress& progress,
+                                 const DeviceWork& work) const {
   JobSettings settings;
+  settings.device = &choose_device(device, work);
   settings.threads = threads;
   settings.host_slots = slots;
   settings.chunk_size = parse_size(chunk);

@@ -18,6 +18,8 @@
 
 namespace offramp::cli {
 
+class DeviceWork;
+
 /// Opens whatever holds tensors: what `open_source` knows, and archives (.ofr).
 [[nodiscard]] std::unique_ptr<TensorSource> open_tensors(const std::string& path,
                                                          const SourceOptions& options,
@@ -53,9 +55,10 @@ struct JobOptions {
   /// @throws DataError (mismatch).
   void check(const std::string& in, const std::string& out) const;
 
-  /// The settings, with cancel and progress bound. @throws DataError for a device that is not
-  /// there.
-  [[nodiscard]] JobSettings settings(const Context& context, Progress& progress) const;
+  /// The settings, with cancel and progress bound. @throws as `choose_device`;
+  /// CLI::ValidationError.
+  [[nodiscard]] JobSettings settings(const Context& context, Progress& progress,
+                                     const DeviceWork& work) const;
 
   /// Writes the trace and the Prometheus text where they were asked for.
   void write_extras(const JobSettings& settings, const Counters& counters) const;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "command.hpp"
+#include "device_choice.hpp"
 #include "inputs.hpp"
 #include "text.hpp"
 
@@ -58,7 +59,7 @@ int pack(const Options& options, const Context& context) {
 
   const auto start = std::chrono::steady_clock::now();
   Progress progress("pack", raw_size, context.progress_style());
-  const JobSettings settings = options.job.settings(context, progress);
+  const JobSettings settings = options.job.settings(context, progress, DeviceWork(*source, codec));
   const JobReport report = offramp::pack(*source, writer, codec, settings).value();
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -71,6 +72,7 @@ int pack(const Options& options, const Context& context) {
                                {"input", options.in},
                                {"output", options.out},
                                {"codec", options.codec},
+                               {"device", settings.device->name()},
                                {"tensors", report.tensors},
                                {"raw_bytes", raw_size},
                                {"archive_bytes", writer.size()},

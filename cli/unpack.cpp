@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "command.hpp"
+#include "device_choice.hpp"
 #include "inputs.hpp"
 #include "output.hpp"
 #include "text.hpp"
 
 #include <offramp/container/archive_reader.hpp>
 #include <offramp/core/file.hpp>
+#include <offramp/device/device_table.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -128,8 +130,14 @@ int unpack(const Options& options, const Context& context) {
 
   const auto start = std::chrono::steady_clock::now();
   Progress progress("unpack", raw_size, context.progress_style());
-  JobSettings settings = options.job.settings(context, progress);
+  JobSettings settings = options.job.settings(context, progress, DeviceWork(reader));
   settings.skip_incomplete = options.skip_incomplete;
+  if (!options.tensor.empty()) {
+    if (options.job.device != "auto" && settings.device != &host_device()) {
+      throw CLI::ValidationError("one tensor is restored on the host: use --device host or auto");
+    }
+    settings.device = &host_device();
+  }
   nlohmann::json counters;
   std::vector<std::string> skipped;
   std::uint64_t tensors = 1;
@@ -149,6 +157,7 @@ int unpack(const Options& options, const Context& context) {
                          {"command", "unpack"},
                          {"input", options.in},
                          {"output", options.out},
+                         {"device", settings.device->name()},
                          {"tensors", tensors},
                          {"raw_bytes", raw_size},
                          {"archive_bytes", reader.size()},

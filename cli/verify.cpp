@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "command.hpp"
+#include "device_choice.hpp"
 #include "inputs.hpp"
 #include "output.hpp"
 #include "text.hpp"
@@ -47,7 +48,7 @@ int verify(const Options& options, const Context& context) {
   std::uint64_t raw_size = 0;
   for (const ArchiveTensor& tensor : reader.tensors()) raw_size += tensor.desc.size();
   Progress progress("verify", raw_size, context.progress_style());
-  const JobSettings settings = options.job.settings(context, progress);
+  const JobSettings settings = options.job.settings(context, progress, DeviceWork(reader));
   const auto report = offramp::verify(reader, settings);
   if (!report) {
     if (report.error().code == ErrorCode::cancelled) throw DataError(report.error());
@@ -57,6 +58,7 @@ int verify(const Options& options, const Context& context) {
   context.print({{"ok", true},
                  {"command", "verify"},
                  {"input", options.in},
+                 {"device", settings.device->name()},
                  {"tensors", report->tensors},
                  {"parts", reader.part_count()},
                  {"raw_bytes", raw_size},

@@ -41,6 +41,18 @@ class BadInput(CommandTest):
             self.assertFalse(json.loads(ran.stdout)["ok"])
         self.assertEqual(self.files(), ["in.safetensors"])
 
+    def test_a_gpu_that_is_not_there(self):
+        archive, out = self.dir / "a.ofr", self.dir / "b.safetensors"
+        self.good("pack", self.sample(), archive)
+        for words in (["pack", self.sample(), self.dir / "c.ofr"], ["unpack", archive, out],
+                      ["verify", archive]):
+            self.bad(3, *words, "--device", "cuda:4095", says=["cuda:4095", "host"])
+            self.bad(2, *words, "--device", "cuda:x", says="cuda:x")
+        self.bad(3, "unpack", archive, out, "--device", "cuda:4095", "--tensor", "mask")
+        report = json.loads(self.good("verify", archive, "--device", "auto", "--json").stdout)
+        self.assertEqual(report["device"], "host")  # too small to start a GPU for
+        self.assertEqual(self.files(), ["a.ofr", "in.safetensors"])
+
     def test_files_that_are_not_what_they_say(self):
         cases = {
             "empty.safetensors": b"",
