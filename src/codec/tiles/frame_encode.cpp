@@ -31,7 +31,9 @@ struct Run {
   std::uint64_t heap_begin{};
 };
 
-// How the encode scratch is cut: queue | tiles | runs | staging of each run | workers.
+// How the encode scratch is cut: queue | workers | tiles | runs | staging of each run. What workers
+// use for every tile stands where it stood for the chunk before, whatever that one's size: in
+// cache.
 struct ScratchPlan {
   TileRuns runs;
   std::size_t body_size{};   // for one body, wherever it goes in the end
@@ -39,10 +41,10 @@ struct ScratchPlan {
   std::size_t coder_size{};
   std::size_t values_size{};  // a gathered tile
   std::size_t worker_size{};
+  std::size_t workers_at{};
   std::size_t tiles_at{};
   std::size_t runs_at{};
   std::size_t staging_at{};
-  std::size_t workers_at{};
   std::size_t size{};
 
   ScratchPlan(const TileCoder& coder, DType dtype, std::uint64_t tiles, std::uint64_t raw_size,
@@ -54,11 +56,11 @@ struct ScratchPlan {
     coder_size = piece(coder.scratch_size(dtype));
     values_size = piece(tile_values * size_of(dtype) + read_slack);
     worker_size = coder_size + values_size + body_size;
-    tiles_at = piece(RunQueue::scratch_size(workers));
+    workers_at = piece(RunQueue::scratch_size(workers));
+    tiles_at = workers_at + workers * worker_size;
     runs_at = tiles_at + piece(tiles * sizeof(CodedTile));
     staging_at = runs_at + piece(runs.count() * sizeof(Run));
-    workers_at = staging_at + piece(raw_size + runs.count() * heap_slack);
-    size = workers_at + workers * worker_size + scratch_alignment - 1;
+    size = staging_at + raw_size + runs.count() * heap_slack + scratch_alignment - 1;
   }
 };
 
