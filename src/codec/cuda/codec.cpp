@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codec/exact/cuda/launch.hpp"
+#include "codec/exact_dense/cuda/dense_launch.hpp"
 #include "codec/tiles/cuda/order.hpp"
 #include "codec/tiles/cuda/plan.hpp"
 #include "codec/tiles/frame.hpp"
@@ -51,6 +52,20 @@ constexpr StageKernels all_kernels[] = {
      .place = exact::gpu::launch_place,
      .decode = exact::gpu::launch_decode,
      .decode_rest = exact::gpu::launch_decode_rest},
+    {.stage = StageId::exact_dense,
+     .coding = {.coder = tiles::exact_dense_tile_coder,
+                .nominal_mode = 16,
+                .other_mode = 1,
+                .staging_size = exact_dense::gpu::dense_staging_size,
+                .stages_full_tiles_only = true,
+                .block_scratch = exact_dense::gpu::block_scratch_of},
+     .encode = exact_dense::gpu::launch_encode,
+     .mark_all = exact_dense::gpu::launch_mark_all,
+     .measure = exact_dense::gpu::launch_measure,
+     .place_rest = exact_dense::gpu::launch_place_rest,
+     .place = exact_dense::gpu::launch_place,
+     .decode = exact_dense::gpu::launch_decode,
+     .decode_rest = exact_dense::gpu::launch_decode_rest},
 };
 
 const StageKernels* find_kernels(StageId stage) noexcept {

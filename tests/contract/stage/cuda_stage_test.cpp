@@ -1,213 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA kernels of a stage against its host functions: the same bytes, the same refusals,
+// The CUDA kernels of the stages against their host functions: the same bytes, the same refusals,
 // nothing written outside.
-#include "contract/device/cuda_device_kit.hpp"
-#include "contract/tensor_samples.hpp"
-
-#include <offramp/core/buffer.hpp>
-#include <offramp/core/workers.hpp>
-#include <offramp/cuda/codec.hpp>
-#include <offramp/cuda/stream.hpp>
+#include "contract/stage/cuda_stage_kit.hpp"
 
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <array>
 #include <random>
+#include <tuple>
 
 namespace offramp {
 namespace {
 
 using testing_samples::Kind;
-using Bytes = std::vector<std::byte>;
+using testing_stage::Bytes;
+using testing_stage::CudaStageTest;
+using testing_stage::Tensor;
 
-constexpr std::size_t guard = 256;
-constexpr std::byte mark{0xa7};
+constexpr std::array stages{StageId::exact, StageId::exact_dense};
 
-struct Tensor {
-  TensorDesc desc;
-  Bytes bytes;
-  std::string name;
-};
-
-std::string describe(const TensorDesc& desc, std::string_view kind) {
-  return std::string(name_of(desc.dtype)) + desc.shape.to_string() + " " + std::string(kind);
+std::string name_of_stage(StageId stage) {
+  return stage == StageId::exact ? "exact" : "exact_dense";
 }
 
-class CudaStageTest : public testing_device::OnGpu {
+class CudaStage : public CudaStageTest, public testing::WithParamInterface<StageId> {
  protected:
-  void SetUp() override {
-    OnGpu::SetUp();
-    if (IsSkipped()) return;
-    stream_ = device().make_stream();
-  }
-
-  const StageRow& row() const { return *find_stage(StageId::exact); }
-
-  Bytes host_encode(const Tensor& tensor) {
-    Bytes out(row().max_encoded_size(tensor.desc));
-    Bytes scratch(row().encode_scratch_size(tensor.desc, workers_.size()));
-    out.resize(row().encode({.in = {tensor.desc, tensor.bytes},
-                             .params = {},
-                             .out = out,
-                             .scratch = scratch,
-                             .workers = &workers_}));
-    return out;
-  }
-
-  bool host_takes(const Bytes& coded, const TensorDesc& desc) {
-    Bytes out(desc.size());
-    Bytes scratch(row().decode_scratch_size(desc, workers_.size()));
-    return row()
-        .decode({.in = coded,
-                 .desc = desc,
-                 .params = {},
-                 .first_elem = 0,
-                 .out = out,
-                 .scratch = scratch,
-                 .workers = &workers_})
-        .has_value();
-  }
-
-  // Device memory with `skew` bytes and a guard in front, filled with the mark, then `bytes`.
-  struct DeviceBytes {
-    Buffer buffer;
-    std::size_t size{};
-    std::size_t begin{};
-    std::byte* data() const { return buffer.data() + begin; }
-  };
-
-  DeviceBytes place(std::size_t size, std::span<const std::byte> bytes = {}, std::size_t skew = 0) {
-    DeviceBytes at{Buffer(stream_, device().memory(), size + 2 * guard + skew), size, guard + skew};
-    Bytes image(at.buffer.size(), mark);
-    std::copy(bytes.begin(), bytes.end(), image.begin() + static_cast<long>(at.begin));
-    copy(at.buffer.data(), image.data(), image.size());
-    return at;
-  }
-
-  Bytes fetch(const DeviceBytes& at, std::string_view what) {
-    Bytes image(at.buffer.size());
-    copy(image.data(), at.buffer.data(), image.size());
-    for (std::size_t i = 0; i < image.size(); ++i) {
-      if (i == at.begin) i += at.size;
-      if (i < image.size() && image[i] != mark) {
-        ADD_FAILURE() << what << ": byte " << i << " of the guard was written";
-        break;
-      }
-    }
-    return {image.begin() + static_cast<long>(at.begin),
-            image.begin() + static_cast<long>(at.begin + at.size)};
-  }
-
-  void copy(std::byte* to, const std::byte* from, std::size_t size) {
-    device().copy_async(stream_, {to, from, size});
-    stream_.ref().sync();
-  }
-
-  struct CallScratch {
-    Buffer device;
-    HostSlab host;
-    cuda::Scratch scratch;
-  };
-  CallScratch scratch_for(cuda::ScratchSize size) {
-    CallScratch made{
-        Buffer(stream_, device().memory(), std::max<std::size_t>(size.device, 1)), {}, {}};
-    made.scratch.device = {made.device.data(), size.device};
-    if (size.host != 0) {
-      made.host = HostSlab(device(), {.slots = 1, .slot_size = size.host});
-      made.scratch.host = made.host.slot(0);
-    }
-    return made;
-  }
-
-  // Codes all tensors in one call.
-  std::vector<Bytes> encode(const std::vector<Tensor>& tensors, std::size_t skew = 0) {
-    std::vector<TensorDesc> descs;
-    std::vector<DeviceBytes> in, out;
-    DeviceBytes sizes = place(8 * tensors.size());
-    std::vector<cuda::EncodeChunk> chunks;
-    for (std::size_t i = 0; i < tensors.size(); ++i) {
-      const Tensor& tensor = tensors[i];
-      descs.push_back(tensor.desc);
-      in.push_back(place(tensor.bytes.size(), tensor.bytes, skew));
-      out.push_back(place(row().max_encoded_size(tensor.desc)));
-      chunks.push_back({.desc = tensor.desc,
-                        .in = in.back().data(),
-                        .out = out.back().data(),
-                        .size = reinterpret_cast<std::uint64_t*>(sizes.data()) + i});
-    }
-    const auto scratch = scratch_for(cuda::encode_scratch_size(StageId::exact, descs));
-    cuda::encode_async(stream_, StageId::exact, chunks, scratch.scratch);
-    stream_.ref().sync();
-    const Bytes got_sizes = fetch(sizes, "sizes");
-    std::vector<Bytes> coded;
-    for (std::size_t i = 0; i < tensors.size(); ++i) {
-      std::uint64_t size;
-      std::memcpy(&size, got_sizes.data() + 8 * i, 8);
-      Bytes bytes = fetch(out[i], tensors[i].name);
-      EXPECT_LE(size, bytes.size()) << tensors[i].name;
-      bytes.resize(std::min<std::size_t>(size, bytes.size()));
-      coded.push_back(std::move(bytes));
-    }
-    return coded;
-  }
-
-  // Decodes all in one call; the status words go to `status`.
-  std::vector<Bytes> decode(const std::vector<Bytes>& coded, const std::vector<TensorDesc>& descs,
-                            std::vector<std::uint32_t>& status, std::size_t skew = 0) {
-    std::vector<DeviceBytes> in, out;
-    status.assign(coded.size(), 0);
-    DeviceBytes words = place(4 * coded.size(), std::as_bytes(std::span(status)));
-    std::vector<cuda::DecodeChunk> chunks;
-    for (std::size_t i = 0; i < coded.size(); ++i) {
-      in.push_back(place(coded[i].size(), coded[i]));
-      out.push_back(place(descs[i].size(), {}, skew));
-      chunks.push_back({.desc = descs[i],
-                        .in = in.back().data(),
-                        .in_size = coded[i].size(),
-                        .out = out.back().data(),
-                        .status = reinterpret_cast<std::uint32_t*>(words.data()) + i});
-    }
-    const auto scratch = scratch_for(cuda::decode_scratch_size(StageId::exact, descs));
-    cuda::decode_async(stream_, StageId::exact, chunks, scratch.scratch);
-    stream_.ref().sync();
-    const Bytes got = fetch(words, "status words");
-    std::memcpy(status.data(), got.data(), got.size());
-    std::vector<Bytes> values;
-    for (std::size_t i = 0; i < coded.size(); ++i) {
-      values.push_back(fetch(out[i], describe(descs[i], "decoded")));
-    }
-    return values;
-  }
-
-  void check_round_trip(const std::vector<Tensor>& tensors, std::size_t skew = 0) {
-    const std::vector<Bytes> coded = encode(tensors, skew);
-    std::vector<TensorDesc> descs;
-    for (std::size_t i = 0; i < tensors.size(); ++i) {
-      const Bytes expected = host_encode(tensors[i]);
-      descs.push_back(tensors[i].desc);
-      ASSERT_EQ(coded[i].size(), expected.size()) << tensors[i].name;
-      const auto differ = std::ranges::mismatch(coded[i], expected);
-      ASSERT_EQ(differ.in1, coded[i].end())
-          << tensors[i].name << ": byte " << differ.in1 - coded[i].begin() << " of "
-          << expected.size();
-    }
-    std::vector<std::uint32_t> status;
-    const std::vector<Bytes> values = decode(coded, descs, status, skew);
-    for (std::size_t i = 0; i < tensors.size(); ++i) {
-      EXPECT_EQ(status[i], 0u) << tensors[i].name;
-      EXPECT_TRUE(values[i] == tensors[i].bytes) << tensors[i].name;
-    }
-  }
-
-  static Tensor make(DType dtype, Shape shape, Kind kind, std::uint64_t seed) {
-    const TensorDesc desc{dtype, shape};
-    return {desc, testing_samples::sample(desc, kind, seed),
-            describe(desc, testing_samples::name_of(kind))};
-  }
-
-  Workers workers_{2};
-  Stream stream_;
+  StageId stage() const override { return GetParam(); }
 };
+
+INSTANTIATE_TEST_SUITE_P(Stages, CudaStage, testing::ValuesIn(stages),
+                         [](const auto& tested) { return name_of_stage(tested.param); });
 
 const std::vector<Shape>& shapes() {
   static const std::vector<Shape> all{
@@ -217,28 +39,37 @@ const std::vector<Shape>& shapes() {
   return all;
 }
 
-class CudaStageKindTest : public CudaStageTest, public testing::WithParamInterface<Kind> {};
+class CudaStageKind : public CudaStageTest,
+                      public testing::WithParamInterface<std::tuple<StageId, Kind>> {
+ protected:
+  StageId stage() const override { return std::get<0>(GetParam()); }
+  static Kind kind() { return std::get<1>(GetParam()); }
+};
 
-TEST_P(CudaStageKindTest, MakesTheHostsBytesForEveryDtypeAndShape) {
+TEST_P(CudaStageKind, MakesTheHostsBytesForEveryDtypeAndShape) {
   for (const DType dtype : testing_samples::all_dtypes()) {
     std::vector<Tensor> tensors;
     std::uint64_t seed = 1;
-    for (const Shape& shape : shapes()) tensors.push_back(make(dtype, shape, GetParam(), seed++));
+    for (const Shape& shape : shapes()) tensors.push_back(make(dtype, shape, kind(), seed++));
     check_round_trip(tensors);
     if (HasFatalFailure()) return;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, CudaStageKindTest, testing::ValuesIn(testing_samples::all_kinds),
-                         [](const testing::TestParamInfo<Kind>& kind) {
-                           return std::string(testing_samples::name_of(kind.param));
+INSTANTIATE_TEST_SUITE_P(Kinds, CudaStageKind,
+                         testing::Combine(testing::ValuesIn(stages),
+                                          testing::ValuesIn(testing_samples::all_kinds)),
+                         [](const auto& tested) {
+                           return name_of_stage(std::get<0>(tested.param)) + "_" +
+                                  std::string(testing_samples::name_of(std::get<1>(tested.param)));
                          });
 
-TEST_P(CudaStageKindTest, OneTile) {
-  check_round_trip({make(DType::bf16, {200, 64}, GetParam(), 1)});
+TEST_P(CudaStageKind, OneTile) {
+  check_round_trip({make(DType::bf16, {256, 64}, kind(), 1)});
+  check_round_trip({make(DType::bf16, {200, 64}, kind(), 1)});
 }
 
-TEST_F(CudaStageTest, RealTensorsOneByOneAndTogether) {
+TEST_P(CudaStage, RealTensorsOneByOneAndTogether) {
   for (const auto* file : {"kv_docs", "hidden_docs", "grad_docs"}) {
     std::vector<Tensor> tensors;
     for (auto& real : testing_samples::real_tensors(file, 8)) {
@@ -250,7 +81,7 @@ TEST_F(CudaStageTest, RealTensorsOneByOneAndTogether) {
   }
 }
 
-TEST_F(CudaStageTest, MisalignedValues) {
+TEST_P(CudaStage, MisalignedValues) {
   std::vector<Tensor> tensors;
   for (const Kind kind : {Kind::channels, Kind::sparse, Kind::mixed}) {
     tensors.push_back(make(DType::bf16, {600, 64}, kind, 5));
@@ -259,7 +90,7 @@ TEST_F(CudaStageTest, MisalignedValues) {
   for (const std::size_t skew : {2u, 6u, 8u, 1u}) check_round_trip(tensors, skew);
 }
 
-TEST_F(CudaStageTest, OddTilesAmongOrdinaryOnes) {
+TEST_P(CudaStage, OddTilesAmongOrdinaryOnes) {
   // Ordinary tiles with a run of zeros, of noise, and of both somewhere: bodies move.
   std::vector<Tensor> tensors;
   std::mt19937 random(9);
@@ -278,7 +109,34 @@ TEST_F(CudaStageTest, OddTilesAmongOrdinaryOnes) {
   check_round_trip(tensors);
 }
 
-TEST_F(CudaStageTest, ManySmallChunksInOneCall) {
+// Exponents of so many values, all as often: the more, the larger a tile's heap piece.
+Tensor with_exponents(const Shape& shape, unsigned from, std::uint32_t seed) {
+  const TensorDesc desc{DType::bf16, shape};
+  Tensor tensor{desc, Bytes(desc.size()), testing_stage::describe(desc, "exponents")};
+  std::mt19937 random(seed);
+  for (std::size_t i = 0; i < tensor.bytes.size(); i += 2) {
+    const std::size_t tile = i / 32768;
+    const auto spread = static_cast<std::uint32_t>(from + (tile * 7 + seed) % 5 * 3);
+    const auto word =
+        static_cast<std::uint16_t>((random() & 0x807f) | (100 + random() % spread) << 7);
+    std::memcpy(tensor.bytes.data() + i, &word, 2);
+  }
+  return tensor;
+}
+
+TEST_P(CudaStage, LargeHeapPieces) {
+  for (const unsigned from : {4u, 8u, 12u, 20u}) {
+    std::vector<Tensor> tensors;
+    for (const Shape& shape :
+         {Shape{256, 64}, Shape{1024, 64}, Shape{3000, 64}, Shape{1024, 192}, Shape{2, 700, 160}}) {
+      tensors.push_back(with_exponents(shape, from, from + 1));
+    }
+    check_round_trip(tensors);
+    check_round_trip({tensors[2]});
+  }
+}
+
+TEST_P(CudaStage, ManySmallChunksInOneCall) {
   std::vector<Tensor> tensors;
   for (int i = 0; i < 700; ++i) {
     tensors.push_back(make(DType::bf16, {static_cast<std::uint64_t>(16 + i % 5 * 100), 64},
@@ -290,7 +148,7 @@ TEST_F(CudaStageTest, ManySmallChunksInOneCall) {
   check_round_trip(tensors);
 }
 
-TEST_F(CudaStageTest, RefusesWhatTheHostRefuses) {
+TEST_P(CudaStage, RefusesWhatTheHostRefuses) {
   std::mt19937_64 random(3);
   std::vector<Bytes> damaged;
   std::vector<TensorDesc> descs;
@@ -328,20 +186,19 @@ TEST_F(CudaStageTest, RefusesWhatTheHostRefuses) {
   EXPECT_GT(refused, 100u);
 }
 
-TEST_F(CudaStageTest, RunsFromAGraph) {
+TEST_P(CudaStage, RunsFromAGraph) {
   const Tensor tensor = make(DType::bf16, {3, 1024, 64}, Kind::mixed, 7);
   const DeviceBytes in = place(tensor.bytes.size(), tensor.bytes);
   const DeviceBytes out = place(row().max_encoded_size(tensor.desc));
   const DeviceBytes size = place(8);
   const std::vector<cuda::EncodeChunk> chunks{
       {tensor.desc, in.data(), out.data(), reinterpret_cast<std::uint64_t*>(size.data())}};
-  const auto scratch =
-      scratch_for(cuda::encode_scratch_size(StageId::exact, std::array{tensor.desc}));
+  const auto scratch = scratch_for(cuda::encode_scratch_size(stage(), std::array{tensor.desc}));
   cudaGraph_t graph{};
   cudaGraphExec_t exec{};
   const cudaStream_t stream = native(stream_);
   ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
-  cuda::encode_async(stream_, StageId::exact, chunks, scratch.scratch);
+  cuda::encode_async(stream_, stage(), chunks, scratch.scratch);
   ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
   ASSERT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
   const Bytes expected = host_encode(tensor);

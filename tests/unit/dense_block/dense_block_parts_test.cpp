@@ -20,10 +20,10 @@ TEST(DenseBlockTables, AreTheHosts) {
       const std::uint32_t x = expected >> 6, nb = entry & 255;
       ASSERT_EQ(((entry >> 18) + state_count) >> nb, x);
       ASSERT_GE(x << nb, state_count);
-      ASSERT_EQ(entry >> 15 & 1, expected >> 4 & 1) << "sign";
-      ASSERT_EQ(entry >> 14 & 1, expected >> 5 & 1) << "top bit";
+      const std::uint32_t sign = expected >> 4 & 1, top_bit = expected >> 5 & 1;
       const std::uint32_t distance = expected & 15;
-      ASSERT_EQ(entry >> 8 & 15, distance == 15 ? escape_nibble : 14 - distance);
+      ASSERT_EQ(entry >> 8 & 255,
+                distance == 15 ? escape_symbol : sign << 7 | top_bit << 6 | (14 - distance));
     }
     for (std::size_t s = 0; s < EncodeTables::symbols_per_class; ++s) {
       ASSERT_EQ(own.encode->symbols[k][s], host.symbols[k * CodingTables::symbols_per_class + s]);

@@ -11,9 +11,9 @@
 
 namespace offramp::exact_dense::block {
 
-/// A symbol as decoders get it: a byte `sign << 7 | top bit << 6 | 14 - distance`, and `escape` for
-/// the escape. Exponents are then `top - 14` plus the low four bits.
-inline constexpr std::uint32_t escape_nibble = 15;
+/// A symbol as decoders get it: a byte `sign << 7 | top bit << 6 | 14 - distance`, or, for the
+/// escape, one bit. Exponents are `top - 14` plus the low four bits.
+inline constexpr std::uint32_t escape_symbol = 0x20;
 
 struct DecodeTable {
   /// [class][slot]: (x << nb) << 18 | symbol << 8 | nb. The next state is x << nb plus nb bits; it
@@ -77,7 +77,7 @@ constexpr DecodeTable make_decode_table() {
     for_each_slot(class_models[k], [&](std::uint32_t symbol, std::uint32_t x, std::uint32_t slot) {
       const std::uint32_t nb = state_bits - floor_log2(x);
       const std::uint32_t bits = symbol == escape
-                                     ? escape_nibble
+                                     ? escape_symbol
                                      : (symbol & 2) << 6 | (symbol & 1) << 6 | (14 - symbol / 4);
       table.of[k][slot] = ((x << nb) - state_count) << 18 | bits << 8 | nb;
     });

@@ -75,8 +75,8 @@ inline constexpr std::uint32_t odd_chunks = 1;
 /// A tile that the fast encoder leaves to the general one.
 inline constexpr std::uint16_t not_coded = 0xffff;
 
-/// Where a kernel finds the chunks.
-enum class Source { one, few, table };
+/// Where a kernel finds the chunks. `any`: wherever they are; one kernel for all, with slower loads.
+enum class Source { one, few, table, any };
 
 /// Chunks that travel with the launch itself; more are read from device memory.
 inline constexpr std::uint32_t inline_chunks = 4;
@@ -116,6 +116,7 @@ auto with_source(const Batch& batch, Launch&& launch) {
     case Source::few:
       return launch.template operator()<Source::few>();
     case Source::table:
+    case Source::any:
       break;
   }
   return launch.template operator()<Source::table>();

@@ -37,18 +37,21 @@ __device__ __forceinline__ std::uint32_t find_chunk(const Batch& batch, std::uin
 template <Source source>
 __device__ __forceinline__ const Chunk& chunk_at(const Batch& batch, std::uint32_t number) {
   if constexpr (source == Source::table) return batch.table[number];
+  if constexpr (source == Source::any) {
+    return (batch.table != nullptr ? batch.table : batch.few)[number];
+  }
   return batch.few[source == Source::one ? 0 : number];
 }
 template <Source source>
 __device__ __forceinline__ std::uint32_t chunk_of_tile(const Batch& batch, std::uint32_t tile) {
   return find_chunk<source>(batch, tile, batch.tiles_per_chunk, [&](std::uint32_t i) {
-    return source == Source::table ? batch.table[i].first_tile : batch.few[i].first_tile;
+    return chunk_at<source>(batch, i).first_tile;
   });
 }
 template <Source source>
 __device__ __forceinline__ std::uint32_t chunk_of_work(const Batch& batch, std::uint32_t work) {
   return find_chunk<source>(batch, work, batch.works_per_chunk, [&](std::uint32_t i) {
-    return source == Source::table ? batch.table[i].first_work : batch.few[i].first_work;
+    return chunk_at<source>(batch, i).first_work;
   });
 }
 

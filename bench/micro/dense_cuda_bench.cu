@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+// `exact-dense` on one GPU; cuda_stage_bench.cuh tells how.
+//   dense_cuda_bench FILE.safetensors [OUT.jsonl]
+#include "cuda_stage_bench.cuh"
+
+int main(int argc, char** argv) {
+  return offramp::bench::run_stage_bench(offramp::StageId::exact_dense, argc, argv);
+}
