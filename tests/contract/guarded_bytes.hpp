@@ -4,29 +4,82 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <span>
-#include <vector>
+#include <utility>
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
 
 namespace offramp::testing_samples {
+
+/// Memory that a thread uses again for its next block: under AddressSanitizer a large allocation
+/// comes fresh from the kernel each time, and tests that decode thousands of times did little but
+/// wait for that. What lies behind a block is poisoned then.
+class KeptBlock {
+ public:
+  explicit KeptBlock(std::size_t size) {
+    for (Memory& one : kept()) {
+      if (one.size >= size && memory_.size < size) std::swap(one, memory_);
+    }
+    if (memory_.size < size) memory_ = {std::make_unique<std::byte[]>(size), size};
+    poison(size);
+  }
+  KeptBlock(const KeptBlock&) = delete;
+  KeptBlock& operator=(const KeptBlock&) = delete;
+  ~KeptBlock() {
+    poison(memory_.size);
+    Memory& smallest =
+        *std::min_element(kept().begin(), kept().end(),
+                          [](const Memory& a, const Memory& b) { return a.size < b.size; });
+    if (smallest.size < memory_.size) std::swap(smallest, memory_);
+  }
+
+  [[nodiscard]] std::byte* data() const noexcept { return memory_.bytes.get(); }
+
+ private:
+  struct Memory {
+    std::unique_ptr<std::byte[]> bytes;
+    std::size_t size{};
+  };
+
+  static std::array<Memory, 3>& kept() {
+    static thread_local std::array<Memory, 3> blocks;
+    return blocks;
+  }
+
+  void poison([[maybe_unused]] std::size_t from) noexcept {
+#ifdef __SANITIZE_ADDRESS__
+    ASAN_UNPOISON_MEMORY_REGION(memory_.bytes.get(), from);
+    ASAN_POISON_MEMORY_REGION(memory_.bytes.get() + from, memory_.size - from);
+#endif
+  }
+
+  Memory memory_;
+};
 
 /// Bytes with a guard on both sides that shows a write outside; filled with `fill` at first.
 class GuardedBytes {
  public:
   explicit GuardedBytes(std::size_t size, std::byte fill = std::byte{0xcd}, std::size_t skew = 0)
-      : size_(size), begin_(guard + skew), bytes_(begin_ + size + guard, mark) {
-    if (size != 0) std::memset(bytes_.data() + begin_, static_cast<int>(fill), size);
+      : size_(size), begin_(guard + skew), end_(begin_ + size + guard), block_(end_) {
+    std::fill_n(block_.data(), end_, mark);
+    std::fill_n(block_.data() + begin_, size, fill);
   }
 
-  [[nodiscard]] std::span<std::byte> span() noexcept { return {bytes_.data() + begin_, size_}; }
+  [[nodiscard]] std::span<std::byte> span() noexcept { return {block_.data() + begin_, size_}; }
 
   /// Nothing was written outside.
   [[nodiscard]] bool intact() const noexcept {
-    for (std::size_t i = 0; i < bytes_.size(); ++i) {
+    for (std::size_t i = 0; i < end_; ++i) {
       if (i == begin_) i += size_;
-      if (bytes_[i] != mark) return false;
+      if (block_.data()[i] != mark) return false;
     }
     return true;
   }
@@ -37,7 +90,8 @@ class GuardedBytes {
 
   std::size_t size_;
   std::size_t begin_;
-  std::vector<std::byte> bytes_;
+  std::size_t end_;
+  KeptBlock block_;
 };
 
 /// A copy of bytes that ends where a page begins that cannot be read: a read behind the end kills
