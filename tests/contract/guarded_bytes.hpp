@@ -21,14 +21,16 @@ namespace offramp::testing_samples {
 
 /// Memory that a thread uses again for its next block: under AddressSanitizer a large allocation
 /// comes fresh from the kernel each time, and tests that decode thousands of times did little but
-/// wait for that. What lies behind a block is poisoned then.
+/// wait for that. What lies behind a block is poisoned then. It begins at a multiple of 64.
 class KeptBlock {
  public:
   explicit KeptBlock(std::size_t size) {
     for (Memory& one : kept()) {
       if (one.size >= size && memory_.size < size) std::swap(one, memory_);
     }
-    if (memory_.size < size) memory_ = {std::make_unique<std::byte[]>(size), size};
+    if (memory_.size < size) {
+      memory_ = {Bytes(static_cast<std::byte*>(::operator new(size, alignment))), size};
+    }
     poison(size);
   }
   KeptBlock(const KeptBlock&) = delete;
@@ -44,8 +46,13 @@ class KeptBlock {
   [[nodiscard]] std::byte* data() const noexcept { return memory_.bytes.get(); }
 
  private:
+  static constexpr std::align_val_t alignment{64};
+  struct Free {
+    void operator()(std::byte* bytes) const noexcept { ::operator delete(bytes, alignment); }
+  };
+  using Bytes = std::unique_ptr<std::byte, Free>;
   struct Memory {
-    std::unique_ptr<std::byte[]> bytes;
+    Bytes bytes;
     std::size_t size{};
   };
 

@@ -3,6 +3,7 @@
 
 #include "codec/exact/exact_tile.hpp"
 #include "codec/tiles/tiling.hpp"
+#include "contract/guarded_bytes.hpp"
 #include "contract/tensor_samples.hpp"
 
 #include <algorithm>
@@ -63,17 +64,11 @@ void fill_scaled(TileSample& sample, double spread, double within, std::mt19937_
 // A buffer of exactly that size at a multiple of 64, with rubbish in it.
 class Scratch {
  public:
-  explicit Scratch(std::size_t size)
-      : bytes_(static_cast<std::byte*>(::operator new (size, std::align_val_t{64}))) {
-    std::memset(bytes_.get(), 0x5b, size);
-  }
-  [[nodiscard]] std::byte* data() const { return bytes_.get(); }
+  explicit Scratch(std::size_t size) : bytes_(size) { std::memset(bytes_.data(), 0x5b, size); }
+  [[nodiscard]] std::byte* data() const { return bytes_.data(); }
 
  private:
-  struct Free {
-    void operator()(std::byte* p) const { ::operator delete (p, std::align_val_t{64}); }
-  };
-  std::unique_ptr<std::byte, Free> bytes_;
+  testing_samples::KeptBlock bytes_;
 };
 
 struct Memory {
