@@ -82,16 +82,17 @@ struct Entry {
 class EntryFinder {
  public:
   explicit EntryFinder(const TilePlan& plan) : tables_(coding_tables()) {
-    for (std::uint32_t c = 0; c < pitch; ++c) {
-      Part& part = parts_[c / channels_a_part];
-      const std::uint32_t start = plan.class_of[c] * std::uint32_t{CodingTables::symbols_per_class};
-      std::uint32_t i = 0;
-      while (i < part.classes && part.starts[i] != start) ++i;
-      if (i == part.classes) {
-        part.starts[part.classes++] = start;
-        part.channels[i] = 0;
+    const __m512i classes = _mm512_loadu_si512(plan.class_of);
+    for (std::uint32_t k = 0; k < class_count; ++k) {
+      std::uint64_t channels =
+          _mm512_cmpeq_epi8_mask(classes, _mm512_set1_epi8(static_cast<char>(k)));
+      for (Part& part : parts_) {
+        // Kept in any case, and overwritten by the next class where the vector has none of this.
+        part.starts[part.classes] = k * std::uint32_t{CodingTables::symbols_per_class};
+        part.channels[part.classes] = static_cast<std::uint32_t>(channels);
+        part.classes += static_cast<std::uint32_t>(channels) != 0;
+        channels >>= channels_a_part;
       }
-      part.channels[i] |= 1U << c % channels_a_part;
     }
   }
 
@@ -147,6 +148,7 @@ class EntryFinder {
     std::uint32_t starts[class_count];
     std::uint32_t channels[class_count];
   };
+  static_assert(channels_a_part == 32 && pitch == 64);
   Part parts_[vectors];
   const CodingTables& tables_;
 };

@@ -45,11 +45,22 @@ std::size_t piece_size(TileExtent extent, std::uint8_t form, std::size_t words, 
       tiles::section_alignment);
 }
 
+/// Values below 16, two a byte.
 std::uint8_t* write_nibbles(std::uint8_t* out, std::uint32_t count, auto&& value) {
-  for (std::uint32_t c = 0; c < count; ++c) {
-    if (c % 2 == 0) *out = 0;
-    *out = static_cast<std::uint8_t>(*out | value(c) << (c % 2 * 4));
-    if (c % 2 == 1 || c + 1 == count) ++out;
+  for (std::uint32_t c = 0; c + 1 < count; c += 2) {
+    *out++ = static_cast<std::uint8_t>(value(c) | value(c + 1) << 4);
+  }
+  if (count % 2 == 1) *out++ = static_cast<std::uint8_t>(value(count - 1));
+  return out;
+}
+
+/// Values of one bit, eight a byte.
+std::uint8_t* write_bits(std::uint8_t* out, std::uint32_t count, auto&& value) {
+  for (std::uint32_t first = 0; first < count; first += 8) {
+    const std::uint32_t end = std::min(first + 8, count);
+    unsigned byte = 0;
+    for (std::uint32_t i = first; i < end; ++i) byte |= value(i) << (i - first);
+    *out++ = static_cast<std::uint8_t>(byte);
   }
   return out;
 }
@@ -148,11 +159,7 @@ void write_heap_piece(TileExtent extent, const TilePlan& plan, const StreamEnds&
 
   std::uint8_t* const side_end = out + side_size(extent, side.form);
   for (unsigned i = 0; i < count_planes; ++i) {
-    for (std::uint32_t l = 0; l < lanes; ++l) {
-      if (l % 8 == 0) *out = 0;
-      *out = static_cast<std::uint8_t>(*out | (ends.head_bits[l] >> i & 1) << l % 8);
-      if (l % 8 == 7 || l + 1 == lanes) ++out;
-    }
+    out = write_bits(out, lanes, [&](std::uint32_t l) { return ends.head_bits[l] >> i & 1; });
   }
   if ((side.form & wide_tops_flag) != 0) {
     out = std::copy_n(plan.top, extent.width, out);
@@ -163,11 +170,7 @@ void write_heap_piece(TileExtent extent, const TilePlan& plan, const StreamEnds&
     out = write_nibbles(out, extent.width, [&](std::uint32_t c) { return plan.class_of[c]; });
   }
   if ((side.form & changes_flag) != 0) {
-    for (std::uint32_t c = 0; c < extent.width; ++c) {
-      if (c % 8 == 0) *out = 0;
-      *out = static_cast<std::uint8_t>(*out | plan.change[c] << c % 8);
-      if (c % 8 == 7 || c + 1 == extent.width) ++out;
-    }
+    out = write_bits(out, extent.width, [&](std::uint32_t c) { return unsigned{plan.change[c]}; });
   }
   out = std::fill_n(out, side_end - out, std::uint8_t{0});
 

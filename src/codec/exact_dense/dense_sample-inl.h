@@ -140,8 +140,13 @@ HWY_NOINLINE void count_bins(const Sample& sample, const std::uint8_t* change, B
       const Vector b0 = set(bin), b1 = set(bin + 1), b2 = set(bin + 2), b3 = set(bin + 3);
       const Vector b4 = set(bin + 4), b5 = set(bin + 5), b6 = set(bin + 6), b7 = set(bin + 7);
       Vector c0 = hn::Zero(tag), c1 = c0, c2 = c0, c3 = c0, c4 = c0, c5 = c0, c6 = c0, c7 = c0;
-      const auto add = [&](Vector& counter, Vector x, Vector y)
-                           HWY_ATTR { counter = hn::Sub(counter, hn::VecFromMask(tag, x == y)); };
+      const auto add = [&](Vector& counter, Vector x, Vector y) HWY_ATTR {
+#if HWY_TARGET <= HWY_AVX3
+        counter = hn::IfThenElse(x == y, hn::Add(counter, set(1)), counter);  // one masked addition
+#else
+        counter = hn::Sub(counter, hn::VecFromMask(tag, x == y));
+#endif
+      };
       for (std::uint32_t i = 0; i < sample.rows; ++i) {
         const Vector code = hn::Load(tag, binned[i]);
         add(c0, code, b0);
