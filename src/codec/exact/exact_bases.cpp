@@ -6,29 +6,7 @@
 namespace offramp::exact {
 namespace {
 
-// What a value at distance d from the base scores: 3, 2, 1 for tiers 1, 2, 3. Each point is 2 bits.
-constexpr int lowest = -5;
-constexpr std::size_t distances = 9;
-constexpr std::uint8_t score_of_distance[distances] = {1, 1, 1, 2, 2, 3, 3, 3, 2};  // d = -5 to 3
-
-// Scores of all 16 bases of every channel's window, from counts by distance below its top.
-using Scores = std::array<std::array<std::uint16_t, tile_width>, window>;
-
-void score_window(const WindowCounts& counts, Scores& scores) {
-  for (int j = 0; j < static_cast<int>(window); ++j) {
-    auto& row = scores[static_cast<std::size_t>(j)];
-    row = {};
-    for (int d = lowest; d <= 3; ++d) {
-      const int t = j - d;
-      if (t < 0 || t >= static_cast<int>(window)) continue;
-      const auto& count = counts.count[static_cast<std::size_t>(t)];
-      const int points = score_of_distance[d - lowest];
-      for (std::size_t c = 0; c < tile_width; ++c) {
-        row[c] = static_cast<std::uint16_t>(row[c] + points * count[c]);
-      }
-    }
-  }
-}
+constexpr std::size_t distances = std::size(score_of_distance);
 
 struct Scored {
   std::uint8_t base{};
@@ -36,7 +14,7 @@ struct Scored {
 };
 
 // The channel's base that is best for all channels.
-Scored best_of_channels(const WindowCounts& counts, const Scores& scores, const BaseSet& set,
+Scored best_of_channels(const WindowCounts& counts, const WindowScores& scores, const BaseSet& set,
                         std::size_t width) {
   std::array<bool, 256> is_base{};
   for (std::size_t c = 0; c < width; ++c) is_base[set.channel[c]] = true;
@@ -46,7 +24,7 @@ Scored best_of_channels(const WindowCounts& counts, const Scores& scores, const 
     std::size_t score = 0;
     for (std::size_t c = 0; c < width; ++c) {
       const auto place = static_cast<std::uint8_t>(counts.top[c] + window_above - b);
-      if (place < window) score += scores[place][c];
+      if (place < window) score += scores.score[place][c];
     }
     if (score > best.score) best = {static_cast<std::uint8_t>(b), score};
   }
@@ -67,7 +45,7 @@ BaseSet choose_shared_base(const std::uint8_t* plane, std::size_t n) {
   // The bins that bases 0 to 255 look at, without wrapping; then all bases at once.
   std::array<std::uint32_t, 256 + distances - 1> bins;
   for (std::size_t i = 0; i < bins.size(); ++i) {
-    const auto bin = static_cast<std::uint8_t>(static_cast<int>(i) + lowest);
+    const auto bin = static_cast<std::uint8_t>(static_cast<int>(i) + lowest_distance);
     bins[i] = partial[0][bin] + partial[1][bin];
   }
   std::array<std::uint32_t, 256> scores{};
@@ -91,32 +69,23 @@ BaseSet choose_bases(const Kernels& kernels, const std::uint8_t* plane, std::siz
 
   WindowCounts counts;
   kernels.count_window(plane, sample, counts);
-  Scores scores;
-  score_window(counts, scores);
-
-  std::array<std::uint16_t, tile_width> best = scores[0];
-  std::array<std::uint16_t, tile_width> place{};
-  for (std::size_t j = 1; j < window; ++j) {
-    for (std::size_t c = 0; c < tile_width; ++c) {
-      const bool better = scores[j][c] > best[c];
-      best[c] = better ? scores[j][c] : best[c];
-      place[c] = better ? static_cast<std::uint16_t>(j) : place[c];
-    }
-  }
+  WindowScores scores;
+  kernels.score_window(counts, scores);
   BaseSet set{.kind = Bases::byte};
+  std::uint8_t low = 255, high = 0;
   std::size_t score = 0;
   for (std::size_t c = 0; c < width; ++c) {
-    set.channel[c] = static_cast<std::uint8_t>(counts.top[c] + window_above - place[c]);
-    score += best[c];
+    set.channel[c] = static_cast<std::uint8_t>(counts.top[c] + window_above - scores.place[c]);
+    low = std::min(low, set.channel[c]);
+    high = std::max(high, set.channel[c]);
+    score += scores.best[c];
   }
   set.points = score;
   set.sampled = ceil_div(rows, sample.step) * width;
-  const auto [low, high] =
-      std::minmax_element(set.channel.begin(), set.channel.begin() + static_cast<long>(width));
-  const int span = *high - *low;
+  const int span = high - low;
   if (span < static_cast<int>(window)) {
     set.kind = Bases::nibble;
-    set.base = *low;
+    set.base = low;
   }
   if (span > 3 && rows > 64) return set;
 

@@ -69,6 +69,26 @@ void count_window(const std::uint8_t* plane, Sample sample, WindowCounts& counts
   }
 }
 
+void score_window(const WindowCounts& counts, WindowScores& scores) {
+  scores = {};
+  for (int j = 0; j < static_cast<int>(window); ++j) {
+    auto& row = scores.score[static_cast<std::size_t>(j)];
+    for (std::size_t c = 0; c < tile_width; ++c) {
+      unsigned score = 0;
+      for (int d = lowest_distance; d <= highest_distance; ++d) {
+        const int t = j - d;
+        if (t < 0 || t >= static_cast<int>(window)) continue;
+        score +=
+            score_of_distance[d - lowest_distance] * counts.count[static_cast<std::size_t>(t)][c];
+      }
+      row[c] = static_cast<std::uint8_t>(score);
+      if (j > 0 && row[c] <= scores.best[c]) continue;
+      scores.best[c] = row[c];
+      scores.place[c] = static_cast<std::uint8_t>(j);
+    }
+  }
+}
+
 unsigned code_of(int tier, std::uint8_t v) {
   switch (tier) {
     case 1:
@@ -202,6 +222,7 @@ const Kernels& reference_kernels() noexcept {
       .join = join,
       .range = range,
       .count_window = count_window,
+      .score_window = score_window,
       .encode_block = encode_block,
       .encode_tier = encode_tier,
       .decode_block = decode_block,

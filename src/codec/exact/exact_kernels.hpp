@@ -67,6 +67,18 @@ struct WindowCounts {
   alignas(64) std::array<std::array<std::uint8_t, tile_width>, window> count{};
 };
 
+/// What a value at distance d from the base scores: 3, 2, 1 for tiers 1, 2, 3. Each point is 2
+/// bits.
+inline constexpr int lowest_distance = -5, highest_distance = 3;
+inline constexpr std::uint8_t score_of_distance[] = {1, 1, 1, 2, 2, 3, 3, 3, 2};
+
+/// Scores of the bases in every channel's window, and where the first best one of them stands.
+struct WindowScores {
+  alignas(64) std::array<std::array<std::uint8_t, tile_width>, window> score{};
+  alignas(64) std::array<std::uint8_t, tile_width> best{};
+  alignas(64) std::array<std::uint8_t, tile_width> place{};
+};
+
 /// The inner loops of the tile code, all that touches every value. `reference_kernels` defines
 /// them; `fast_kernels` gives the same bytes.
 ///
@@ -82,6 +94,9 @@ struct Kernels {
 
   /// Reads rows of a scratch plane.
   void (*count_window)(const std::uint8_t* plane, Sample sample, WindowCounts& counts){};
+
+  /// The counts of a channel sum up to 85 at most.
+  void (*score_window)(const WindowCounts& counts, WindowScores& scores){};
 
   /// Tier 1 of one block: 128 bytes of codes, and v of what goes on, to scratch. `phase` is the
   /// channel of the block's first value. Returns how many go on.

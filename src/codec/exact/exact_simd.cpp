@@ -192,6 +192,37 @@ void count_window(const std::uint8_t* plane, Sample sample, WindowCounts& counts
   }
 }
 
+// Distances -5 to 3 score a point, -2 to 3 another and 0 to 2 a third: differences of running sums,
+// which may wrap.
+void score_window(const WindowCounts& counts, WindowScores& scores) {
+  const D8 d8;
+  const std::size_t lanes = hn::Lanes(d8);
+  HWY_ALIGN std::uint8_t sums[window + 1][64];
+  for (std::size_t c = 0; c < tile_width; c += lanes) {
+    auto sum = hn::Zero(d8);
+    hn::Store(sum, d8, sums[0]);
+    for (std::size_t t = 0; t < window; ++t) {
+      sum = hn::Add(sum, hn::LoadU(d8, counts.count[t].data() + c));
+      hn::Store(sum, d8, sums[t + 1]);
+    }
+    const auto below = [&](int t) HWY_ATTR {  // the counts of places before t
+      return hn::Load(d8, sums[std::clamp(t, 0, static_cast<int>(window))]);
+    };
+    auto best = hn::Zero(d8), place = hn::Zero(d8);
+    for (int j = 0; j < static_cast<int>(window); ++j) {
+      const auto outer = hn::Sub(hn::Add(below(j + 6), below(j + 3)), below(j - 3));
+      const auto inner = hn::Sub(below(j + 1), hn::Add(below(j - 3), below(j - 2)));
+      const auto score = hn::Add(outer, inner);
+      hn::StoreU(score, d8, scores.score[static_cast<std::size_t>(j)].data() + c);
+      const auto same = hn::Eq(hn::Max(best, score), best);
+      place = hn::IfThenElse(same, place, hn::Set(d8, static_cast<std::uint8_t>(j)));
+      best = hn::Max(best, score);
+    }
+    hn::StoreU(best, d8, scores.best.data() + c);
+    hn::StoreU(place, d8, scores.place.data() + c);
+  }
+}
+
 std::size_t encode_block(const std::uint8_t* plane, const BaseCycle& bases, std::uint32_t phase,
                          std::uint8_t* codes, std::uint8_t* next) {
   const D8 d8;
@@ -362,6 +393,7 @@ const Kernels* target_kernels() {
       .join = join,
       .range = range,
       .count_window = count_window,
+      .score_window = score_window,
       .encode_block = encode_block,
       .encode_tier = encode_tier,
       .decode_block = decode_block,

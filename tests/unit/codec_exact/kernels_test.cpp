@@ -218,6 +218,27 @@ TEST(ExactKernels, WindowsAreCountedAlike) {
   });
 }
 
+TEST(ExactKernels, ScoresOfWindowsAreEqual) {
+  for_each_target([] {
+    for (const Sample sample : {Sample{256, 64, 4}, Sample{64, 64, 1}, Sample{1, 64, 1},
+                                Sample{255, 33, 4}, Sample{85, 1, 1}, Sample{3, 17, 1}}) {
+      for (unsigned seed = 0; seed < 8; ++seed) {
+        // All the values of a channel at one exponent, too: the most that a score can be.
+        const Plane plane = seed == 0 ? Plane(sample.rows * sample.width + slack, 100)
+                                      : random_plane(sample.rows * sample.width, seed);
+        WindowCounts counts;
+        reference_kernels().count_window(plane.data(), sample, counts);
+        WindowScores scores[2];
+        reference_kernels().score_window(counts, scores[0]);
+        fast_kernels().score_window(counts, scores[1]);
+        EXPECT_EQ(scores[0].score, scores[1].score);
+        EXPECT_EQ(scores[0].best, scores[1].best);
+        EXPECT_EQ(scores[0].place, scores[1].place);
+      }
+    }
+  });
+}
+
 TEST(ExactKernels, TilesAreTheSameBytesUnderEveryTarget) {
   for_each_target([] {
     for (const DType dtype : all_dtypes()) {
