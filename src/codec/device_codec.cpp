@@ -117,6 +117,7 @@ constexpr DeviceCodec host_codec{
                    .path = {},
                    .remedy = {}};
     },
+    .load = [](Device&, StageId) {},
     .make_stream = [](Device& device, int) { return device.make_stream(); },
     .keep_in_cache = [](Device&, StreamRef, std::span<std::byte>, std::size_t) -> std::size_t {
       return 0;

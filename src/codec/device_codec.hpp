@@ -30,6 +30,10 @@ struct DeviceCodec {
                        const Scratch& scratch){};
   Result<void> (*check_status)(std::uint32_t status){};
 
+  /// Loads a stage's kernels, once for the process. A kernel that is loaded by its first launch may
+  /// wait for whatever runs on the device, and hang where that waits for the launching thread.
+  void (*load)(Device& device, StageId stage){};
+
   /// A stream whose kernels go before those of streams with a higher number, where the device knows
   /// of such an order.
   Stream (*make_stream)(Device& device, int priority){};

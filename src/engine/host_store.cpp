@@ -2,17 +2,16 @@
 #include "engine/host_store.hpp"
 
 #include "core/bytes.hpp"
+#include "core/checks.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <new>
 
 namespace offramp {
 namespace {
 
-// Every block has an address of its own, one of no bytes too.
-std::size_t taken_by(std::size_t size) {
-  return round_up(std::max<std::size_t>(size, 1), HostStore::alignment);
-}
+std::size_t taken_by(std::size_t size) { return round_up(size, HostStore::alignment); }
 
 }  // namespace
 
@@ -21,34 +20,32 @@ HostStore::HostStore(Device& device, std::size_t size)
   if (slab_.slot_size() > 0) add(0, slab_.slot_size());
 }
 
-std::optional<std::vector<HostStore::Block>> HostStore::try_allocate(
-    std::span<const std::size_t> sizes) {
-  std::vector<Block> blocks;
-  blocks.reserve(sizes.size());
+std::optional<HostStore::Room> HostStore::try_reserve(std::span<const std::size_t> sizes) {
+  std::size_t sum = 0;
   for (const std::size_t size : sizes) {
-    const auto at = take(taken_by(size));
-    if (!at) return std::nullopt;  // the blocks so far give themselves back
-    blocks.push_back(Block(shared_from_this(), slab_.slot(0).subspan(*at, size)));
+    if (size > SIZE_MAX - alignment || __builtin_add_overflow(sum, taken_by(size), &sum))
+      return std::nullopt;
   }
-  return blocks;
+  const std::lock_guard lock(mutex_);
+  if (sum > free_ - reserved_) return std::nullopt;
+  reserved_ += sum;
+  return Room(shared_from_this(), sum);
 }
 
 std::size_t HostStore::free() const {
   const std::lock_guard lock(mutex_);
-  std::size_t sum = 0;
-  for (const auto& [at, size] : by_place_) sum += size;
-  return sum;
+  return free_ - reserved_;
 }
 
-// The smallest range that holds it, so that large ones stay.
-std::optional<std::size_t> HostStore::take(std::size_t size) {
-  const std::lock_guard lock(mutex_);
-  const auto found = by_size_.lower_bound({size, 0});
-  if (found == by_size_.end()) return std::nullopt;
+// The smallest range that holds it, so that large ones stay; where none does, all of the largest.
+HostStore::Block HostStore::cut(std::size_t size) {
+  auto found = by_size_.lower_bound({taken_by(size), 0});
+  if (found == by_size_.end()) found = std::prev(by_size_.end());
   const auto [whole, at] = *found;
   remove(by_place_.find(at));
-  if (whole > size) add(at + size, whole - size);
-  return at;
+  const std::size_t taken = std::min(whole, taken_by(size));
+  if (whole > taken) add(at + taken, whole - taken);
+  return Block(shared_from_this(), slab_.slot(0).subspan(at, std::min(size, taken)));
 }
 
 void HostStore::give(std::size_t at, std::size_t size) noexcept {
@@ -81,11 +78,50 @@ void HostStore::add(std::size_t at, std::size_t size) {
     by_place_.erase(range);  // in both or in neither
     throw;
   }
+  free_ += size;
 }
 
 void HostStore::remove(std::map<std::size_t, std::size_t>::iterator range) {
+  free_ -= range->second;
   by_size_.erase({range->second, range->first});
   by_place_.erase(range);
+}
+
+HostStore::Room::Room(std::shared_ptr<HostStore> store, std::size_t size) noexcept
+    : store_(std::move(store)), left_(size) {}
+
+HostStore::Room::Room(Room&& other) noexcept
+    : store_(std::move(other.store_)), left_(std::exchange(other.left_, 0)) {}
+
+HostStore::Room& HostStore::Room::operator=(Room&& other) noexcept {
+  if (this != &other) {
+    Room moved(std::move(other));
+    std::swap(store_, moved.store_);
+    std::swap(left_, moved.left_);
+  }
+  return *this;
+}
+
+HostStore::Room::~Room() {
+  if (!store_) return;
+  const std::lock_guard lock(store_->mutex_);
+  store_->reserved_ -= left_;
+}
+
+std::vector<HostStore::Block> HostStore::Room::take(std::size_t size, std::size_t reserved) {
+  OFFRAMP_EXPECTS(size <= reserved && taken_by(reserved) <= left_, "more than was reserved");
+  std::vector<Block> blocks;
+  blocks.reserve(size > 0 ? 1 : 0);
+  {
+    const std::lock_guard lock(store_->mutex_);
+    while (size > 0) {
+      blocks.push_back(store_->cut(size));
+      size -= blocks.back().bytes().size();
+    }
+    store_->reserved_ -= taken_by(reserved);
+  }
+  left_ -= taken_by(reserved);
+  return blocks;
 }
 
 HostStore::Block::Block(std::shared_ptr<HostStore> store, std::span<std::byte> bytes) noexcept
@@ -107,15 +143,6 @@ HostStore::Block::~Block() {
   if (!store_) return;
   const auto at = static_cast<std::size_t>(bytes_.data() - store_->slab_.slot(0).data());
   store_->give(at, taken_by(bytes_.size()));
-}
-
-void HostStore::Block::shrink(std::size_t size) noexcept {
-  if (!store_ || size >= bytes_.size()) return;
-  const std::size_t kept = taken_by(size);
-  const std::size_t taken = taken_by(bytes_.size());
-  const auto at = static_cast<std::size_t>(bytes_.data() - store_->slab_.slot(0).data());
-  bytes_ = bytes_.first(size);
-  if (kept < taken) store_->give(at + kept, taken - kept);
 }
 
 }  // namespace offramp

@@ -82,10 +82,18 @@ OffloadCore::OffloadCore(OffloaderSettings settings, Codec codec, std::shared_pt
   OFFRAMP_EXPECTS(settings_.chunk_size >= Pipeline::part_alignment,
                   "a chunk holds at least 64 bytes");
   if (!raw_lane_) {
+    kernels_.load(device_, stage_);
+    // Of the most chunks that a launch may have: locking memory later would stop the device.
+    const std::vector<TensorDesc> most(most_pieces, {.dtype = DType::bf16, .shape = {1}});
+    tables_ = HostSlab(device_, {.slots = settings_.device_slots,
+                                 .slot_size = kernels_.has_kernels(stage_, DType::bf16)
+                                                  ? kernels_.encode_scratch_size(stage_, most).host
+                                                  : 0});
     ring_ = Buffer(encode_stream_, device_.memory(), slot_size_ * settings_.device_slots);
-    if (ring_.size() <= settings_.cache_bytes) {
-      static_cast<void>(kernels_.keep_in_cache(
-          device_, encode_stream_, {ring_.data(), ring_.size()}, settings_.cache_bytes));
+    // A chunk may code to a little more than itself: the ring is then that much larger.
+    if (ring_.size() <= settings_.cache_bytes + settings_.cache_bytes / 8) {
+      cached_ = kernels_.keep_in_cache(device_, encode_stream_, {ring_.data(), ring_.size()},
+                                       settings_.cache_bytes);
     }
     const std::uint64_t rows = std::max<std::uint64_t>(1, settings_.chunk_size / 128);
     const std::vector<TensorDesc> usual(settings_.chunks_per_launch,
@@ -97,7 +105,10 @@ OffloadCore::OffloadCore(OffloaderSettings settings, Codec codec, std::shared_pt
   }
   for (std::size_t at = 0; at < slots_.size(); ++at) {
     DeviceSlot& slot = slots_[at];
-    if (!raw_lane_) slot.room = {ring_.data() + at * slot_size_, slot_size_};
+    if (!raw_lane_) {
+      slot.room = {ring_.data() + at * slot_size_, slot_size_};
+      slot.table = tables_.slot(at);
+    }
     slot.sizes = {reinterpret_cast<std::uint64_t*>(words_.slot(at).data()), most_pieces};
     slot.source_ready = device_.make_event();
     slot.encoded = device_.make_event();
@@ -174,7 +185,7 @@ Flow::Consumed OffloadCore::consume(const Task& task) {
                     .payload = piece.to,
                     .digest = piece.digest});
     }
-    consumed.coded += piece.to.size();
+    consumed.coded += piece.size;
     consumed.stored += piece.stored ? 1 : 0;
   }
   fill.clear();

@@ -26,13 +26,14 @@ struct KeptPart {
   TensorDesc desc{};
   std::size_t tensor{};  ///< number in the chunk
   std::size_t offset{};  ///< in the tensor's bytes
-  HostStore::Block block{};
+  std::vector<HostStore::Block> blocks{};
   bool stored{};
 };
 
 /// What the store has of a chunk.
 struct KeptChunk {
   std::vector<KeptPart> parts{};
+  HostStore::Room room{};  // for the parts that have no blocks yet
   std::size_t tensors{};
   std::atomic<std::size_t> stored_size{};
 };
@@ -65,6 +66,9 @@ class OffloadCore final : public Flow {
   [[nodiscard]] const Codec& store_codec() const noexcept { return store_; }
   [[nodiscard]] std::size_t device_memory();
 
+  /// Bytes of the ring that the device keeps in its cache.
+  [[nodiscard]] std::size_t cached() const noexcept { return cached_; }
+
   /// Ends both ways.
   void end_all() noexcept;
 
@@ -76,12 +80,13 @@ class OffloadCore final : public Flow {
     TensorDesc tensor{};
     Part part{};
     const std::byte* source{};
-    std::size_t offset{};  // in the device slot
-    std::size_t word{};    // number of its size word, where it is coded
-    bool coded{};          // a kernel coded it
-    bool stored{};         // what is copied is the source
-    std::span<std::byte> to{};
-    KeptPart* kept{};
+    std::size_t offset{};       // in the device slot
+    std::size_t word{};         // number of its size word, where it is coded
+    bool coded{};               // a kernel coded it
+    bool stored{};              // what is copied is the source
+    std::size_t size{};         // of what is copied
+    std::span<std::byte> to{};  // where a sink is to have it from
+    KeptPart* kept{};           // or where it is kept
     std::uint64_t digest{};
   };
 
@@ -104,7 +109,7 @@ class OffloadCore final : public Flow {
     std::span<std::byte> room{};
     Buffer own{};  // instead of its part of the ring, for a part that codes to more
     std::span<std::uint64_t> sizes{};
-    HostSlab table{};
+    std::span<std::byte> table{};  // the launch's host scratch
     Event source_ready{};
     Event encoded{};
     Event copied{};
@@ -160,9 +165,11 @@ class OffloadCore final : public Flow {
   std::shared_ptr<HostStore> host_store_;
   HostSlab host_slab_;
   HostSlab words_;
+  HostSlab tables_;
   Stream encode_stream_;
   Stream copy_stream_;
   Buffer ring_;
+  std::size_t cached_{0};
   Buffer scratch_;
   std::vector<DeviceSlot> slots_;
   std::vector<HostSlot> host_;

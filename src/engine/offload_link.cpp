@@ -30,13 +30,13 @@ void OffloadCore::link_one(std::unique_lock<std::mutex>& lock, std::size_t slot)
   const bool was_failed = failed();
   lock.unlock();
   const std::uint64_t start = Trace::now_ns();
-  bool is_copied_raw = raw_lane_;
+  bool is_copied_raw = raw_lane_;  // until more is known
   try {
     // After a failed submit the event may not have been recorded.
     if (was_failed) {
       encode_stream_.ref().sync();
-    } else if (!raw_lane_) {
-      await(from.encoded);
+    } else {
+      if (!raw_lane_) await(from.encoded);
       is_copied_raw = settle(from);
     }
   } catch (...) {
@@ -88,22 +88,20 @@ bool OffloadCore::settle(DeviceSlot& slot) {
   bool any = false;
   const double most = sink_ ? 1.0 : settings_.raw_above;
   for (Piece& piece : slot.fill.all()) {
-    const std::size_t raw = piece.part.desc.size();
-    std::size_t size = raw;
+    const std::size_t raw = piece.size;
     if (piece.coded) {
       // Written once, by the device: not a value that the compiler can know.
-      size = std::atomic_ref(slot.sizes[piece.word]).load(std::memory_order_relaxed);
+      const std::size_t size =
+          std::atomic_ref(slot.sizes[piece.word]).load(std::memory_order_relaxed);
       piece.stored = size >= raw || static_cast<double>(size) > most * static_cast<double>(raw);
-      if (piece.stored) size = raw;
+      if (!piece.stored) piece.size = size;
     }
     any = any || (piece.stored && raw > 0);
     if (piece.kept) {
+      KeptChunk& kept = *slot.fill.kept;
       piece.kept->stored = piece.stored;
-      piece.kept->block.shrink(size);
-      piece.to = piece.kept->block.bytes();
-      slot.fill.kept->stored_size -= raw - size;
-    } else {
-      piece.to = {static_cast<std::byte*>(nullptr), size};
+      piece.kept->blocks = kept.room.take(piece.size, raw);
+      kept.stored_size -= raw - piece.size;
     }
   }
   return any;
@@ -115,25 +113,24 @@ void OffloadCore::copy_out(DeviceSlot& from, std::size_t host) {
   std::size_t used = 0;
   const std::byte* const room = from.own.size() > 0 ? from.own.data() : from.room.data();
   for (Piece& piece : from.fill.all()) {
-    if (raw_lane_) {
-      piece.to = piece.kept ? piece.kept->block.bytes()
-                            : std::span<std::byte>(static_cast<std::byte*>(nullptr),
-                                                   piece.part.desc.size());
-      if (piece.kept) piece.kept->stored = true;
+    const std::byte* source = piece.stored ? piece.source : room + piece.offset;
+    const auto copy_to = [&](std::span<std::byte> to) {
+      copies_.push_back({.to = to.data(), .from = source, .size = to.size()});
+      source += to.size();
+    };
+    if (piece.kept) {
+      for (const HostStore::Block& block : piece.kept->blocks) copy_to(block.bytes());
+    } else {
+      piece.to = host_slab_.slot(host).subspan(used, piece.size);
+      used = round_up(used + piece.size, Pipeline::part_alignment);
+      copy_to(piece.to);
     }
-    if (!piece.kept) {
-      used = round_up(used, Pipeline::part_alignment);
-      piece.to = host_slab_.slot(host).subspan(used, piece.to.size());
-      used += piece.to.size();
-    }
-    const std::byte* const source = piece.stored ? piece.source : room + piece.offset;
-    copies_.push_back({.to = piece.to.data(), .from = source, .size = piece.to.size()});
   }
   if (raw_lane_) copy_stream_.ref().wait(from.source_ready);
   device_.copy_batch_async(copy_stream_, copies_);
   from.copied.record(copy_stream_);
   host_[host].copied.record(copy_stream_);
-  add_span("copy", 1, {.chunk = from.fill.chunk, .bytes = used, .start_ns = start});
+  add_span("copy", 1, {.chunk = from.fill.chunk, .bytes = from.fill.raw, .start_ns = start});
 }
 
 void OffloadCore::land() {

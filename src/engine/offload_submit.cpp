@@ -10,18 +10,6 @@
 #include <utility>
 
 namespace offramp {
-namespace {
-
-// As HostSlab makes it where there is nothing yet; a little more, so that sizes that creep up do
-// not grow it each time.
-void reserve(HostSlab& slab, Device& device, std::size_t size) {
-  if (size == 0 || (slab.slots() > 0 && slab.slot_size() >= size)) return;
-  slab = {};
-  slab = HostSlab(device, {.slots = 1, .slot_size = size + size / 8});
-}
-
-}  // namespace
-
 void OffloadCore::check(const ChunkTensor& tensor) const {
   const TensorPart& what = tensor.what;
   const auto whole = what.tensor.shape.checked_elems();
@@ -55,22 +43,23 @@ Result<std::shared_ptr<KeptChunk>> OffloadCore::make_room(const Chunk& chunk) {
       kept->parts.push_back({.desc = part.desc,
                              .tensor = kept->tensors,
                              .offset = part.first_elem * size_of(desc.dtype),
-                             .block = {},
+                             .blocks = {},
                              .stored = false});
       sizes.push_back(part.desc.size());
       total += part.desc.size();
     }
     ++kept->tensors;
   }
+  // Nothing is under way that could give room back.
+  const auto idle = [this] { return upstream_ == 0 && progress()->durable == accepted_; };
   std::unique_lock lock(mutex());
   while (true) {
     expect_open();
-    const bool is_idle = upstream_ == 0;
+    const bool is_idle = idle();
     const std::uint64_t seen = shrunk_;
     lock.unlock();
-    if (auto blocks = host_store_->try_allocate(sizes)) {
-      for (std::size_t at = 0; at < sizes.size(); ++at)
-        kept->parts[at].block = std::move((*blocks)[at]);
+    if (auto room = host_store_->try_reserve(sizes)) {
+      kept->room = std::move(*room);
       kept->stored_size = total;
       return kept;
     }
@@ -82,8 +71,7 @@ Result<std::shared_ptr<KeptChunk>> OffloadCore::make_room(const Chunk& chunk) {
                    .remedy = "drop what is kept, or make store_size larger"};
     }
     lock.lock();
-    slot_free_.wait(lock,
-                    [&] { return failed() || closing_ || upstream_ == 0 || shrunk_ != seen; });
+    slot_free_.wait(lock, [&] { return failed() || closing_ || idle() || shrunk_ != seen; });
   }
 }
 
@@ -194,6 +182,7 @@ void OffloadCore::add(std::size_t number, const ChunkTensor& from, const Part& p
   piece.offset = round_up(fill.used, HostStore::alignment);
   piece.coded = !raw_lane_ && size != 0;
   piece.stored = !piece.coded;
+  piece.size = size;
   piece.to = {};
   piece.kept = kept;
   piece.digest = 0;
@@ -218,10 +207,9 @@ void OffloadCore::launch(std::size_t number) {
       scratch_ = {};
       scratch_ = Buffer(encode_stream_, device_.memory(), need.device);
     }
-    reserve(slot.table, device_, need.host);
-    Scratch scratch{.device = {scratch_.data(), scratch_.size()}, .host = {}};
-    if (need.host > 0) scratch.host = slot.table.slot(0);
-    kernels_.encode_async(encode_stream_, stage_, slot.chunks, scratch);
+    kernels_.encode_async(
+        encode_stream_, stage_, slot.chunks,
+        {.device = {scratch_.data(), scratch_.size()}, .host = slot.table.first(need.host)});
   }
   slot.encoded.record(encode_stream_);
 }

@@ -89,20 +89,24 @@ Restoring Offloader::restore(StreamRef consumer, const Kept& kept,
                   "a restore names a place for each tensor of its chunk");
   kept.ticket_.wait_durable().value();
   OFFRAMP_EXPECTS(kept.ticket_.state() == Ticket::State::durable, "the chunk was dropped");
-  std::vector<CodedChunk> chunks;
-  chunks.reserve(kept.chunk_->parts.size());
-  for (const KeptPart& part : kept.chunk_->parts) {
-    chunks.push_back({.codec = part.stored ? &core.store_codec() : &core.codec(),
-                      .desc = part.desc,
-                      .payload = part.block.bytes(),
-                      .out = outs[part.tensor] + part.offset});
+  std::vector<CodedPieces> chunks(kept.chunk_->parts.size());
+  for (std::size_t at = 0; at < chunks.size(); ++at) {
+    const KeptPart& part = kept.chunk_->parts[at];
+    chunks[at].codec = part.stored ? &core.store_codec() : &core.codec();
+    chunks[at].desc = part.desc;
+    chunks[at].out = outs[part.tensor] + part.offset;
+    for (const HostStore::Block& block : part.blocks) {
+      chunks[at].pieces.push_back(block.bytes());
+      chunks[at].size += block.bytes().size();
+    }
   }
   return Restoring(core.lane().restore(consumer, chunks, kept.chunk_));
 }
 
 Restoring Offloader::restore(StreamRef consumer, std::span<const CodedChunk> chunks,
                              std::shared_ptr<const void> keep_alive) {
-  return Restoring(core_of(core_).lane().restore(consumer, chunks, keep_alive));
+  const std::vector<CodedPieces> pieces(chunks.begin(), chunks.end());
+  return Restoring(core_of(core_).lane().restore(consumer, pieces, keep_alive));
 }
 
 void Offloader::close() { core_of(core_).close(std::nullopt); }

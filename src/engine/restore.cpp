@@ -72,6 +72,7 @@ class DeviceDecoder {
             device, RestoreLane::Settings{.slot_size = static_cast<std::size_t>(std::max(
                                               reader.max_payload_size(), reader.max_raw_size())),
                                           .slots = coders,
+                                          .stage = StageId::store,
                                           .priority = 0,
                                           .rate = 0})),
         places_(coders) {
@@ -90,7 +91,8 @@ class DeviceDecoder {
   Result<void> decode(std::size_t coder, CodedChunk chunk, std::span<std::byte> out) {
     Place& place = places_[coder];
     chunk.out = place.out.data();
-    const auto state = lane_->restore(place.stream, {&chunk, 1}, {});
+    const CodedPieces pieces(chunk);
+    const auto state = lane_->restore(place.stream, {&pieces, 1}, {});
     OFFRAMP_TRY_VOID(state->wait());
     device_->copy_async(place.stream, {.to = out.data(), .from = chunk.out, .size = out.size()});
     place.stream.ref().sync();

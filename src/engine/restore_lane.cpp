@@ -19,15 +19,22 @@ namespace {
 constexpr std::size_t alignment = 128;
 constexpr std::size_t most_chunks = 4096;  // of a launch
 
-Error wrong_size(const CodedChunk& chunk) {
+Error wrong_size(const CodedPieces& chunk) {
   return {.code = ErrorCode::corrupt_payload,
-          .what = fmt::format("a stored chunk has {} bytes instead of {}", chunk.payload.size(),
+          .what = fmt::format("a stored chunk has {} bytes instead of {}", chunk.size,
                               chunk.desc.size()),
           .path = {},
           .remedy = {}};
 }
 
 }  // namespace
+
+CodedPieces::CodedPieces(const CodedChunk& chunk)
+    : codec(chunk.codec),
+      desc(chunk.desc),
+      pieces{chunk.payload},
+      size(chunk.payload.size()),
+      out(chunk.out) {}
 
 void RestoreState::add() noexcept {
   const std::lock_guard lock(mutex_);
@@ -69,8 +76,20 @@ RestoreLane::RestoreLane(Device& device, const Settings& settings)
   Event made = device_.make_event();
   made.record(decode_stream_);
   copy_stream_.ref().wait(made);
-  for (Call& call : calls_) {
-    call.words = HostSlab(device_, {.slots = 1, .slot_size = most_chunks * sizeof(std::uint32_t)});
+  // All that host memory at once: locking some later would stop the device.
+  std::size_t table_size = 0;
+  const std::vector<TensorDesc> most(most_chunks, {.dtype = DType::bf16, .shape = {1}});
+  for (const StageRow& row : stage_table()) {
+    if (row.id == StageId::store || !kernels_.has_kernels(row.id, DType::bf16)) continue;
+    table_size = std::max(table_size, kernels_.decode_scratch_size(row.id, most).host);
+  }
+  words_ =
+      HostSlab(device_, {.slots = calls_.size(), .slot_size = most_chunks * sizeof(std::uint32_t)});
+  tables_ = HostSlab(device_, {.slots = calls_.size(), .slot_size = table_size});
+  for (std::size_t at = 0; at < calls_.size(); ++at) {
+    Call& call = calls_[at];
+    call.words = {reinterpret_cast<std::uint32_t*>(words_.slot(at).data()), most_chunks};
+    call.table = tables_.slot(at);
     call.ready = device_.make_event();
     call.arrived = device_.make_event();
     call.decoded = device_.make_event();
@@ -118,10 +137,10 @@ std::size_t RestoreLane::device_memory() {
 }
 
 std::shared_ptr<RestoreState> RestoreLane::restore(StreamRef consumer,
-                                                   std::span<const CodedChunk> chunks,
+                                                   std::span<const CodedPieces> chunks,
                                                    const std::shared_ptr<const void>& keep_alive) {
   OFFRAMP_EXPECTS(&consumer.driver() == &device_, "the stream belongs to another device");
-  for (const CodedChunk& chunk : chunks) {
+  for (const CodedPieces& chunk : chunks) {
     OFFRAMP_EXPECTS(chunk.codec && chunk.codec->steps().size() == 1,
                     "a coded chunk needs a codec of one stage");
     const StageId stage = chunk.codec->steps().front().stage;
@@ -129,6 +148,10 @@ std::shared_ptr<RestoreState> RestoreLane::restore(StreamRef consumer,
                     "the device has no kernels for that codec and dtype: ask "
                     "Offloader::check_supported first");
     OFFRAMP_EXPECTS(chunk.desc.checked_size(), "a tensor's size does not fit 64 bits");
+  }
+  for (const CodedPieces& chunk : chunks) {
+    const StageId stage = chunk.codec->steps().front().stage;
+    if (stage != StageId::store) kernels_.load(device_, stage);
   }
   auto state = std::make_shared<RestoreState>();
   const std::lock_guard one_at_a_time(restore_mutex_);
@@ -138,11 +161,10 @@ std::shared_ptr<RestoreState> RestoreLane::restore(StreamRef consumer,
     std::size_t used = 0;
     std::size_t raw = 0;
     auto stage = StageId::store;
-    for (const CodedChunk& chunk : chunks.first(std::min(chunks.size(), most_chunks))) {
+    for (const CodedPieces& chunk : chunks.first(std::min(chunks.size(), most_chunks))) {
       const StageId own = chunk.codec->steps().front().stage;
       if (own != StageId::store && stage != StageId::store && own != stage) break;
-      const std::size_t end =
-          own == StageId::store ? used : round_up(used, alignment) + chunk.payload.size();
+      const std::size_t end = own == StageId::store ? used : round_up(used, alignment) + chunk.size;
       if (count > 0 && (end > settings_.slot_size || raw + chunk.desc.size() > settings_.slot_size))
         break;
       if (own != StageId::store) stage = own;
@@ -187,7 +209,7 @@ std::size_t RestoreLane::begin_call() {
 }
 
 void RestoreLane::enqueue(Call& call, std::size_t number, StreamRef consumer,
-                          std::span<const CodedChunk> chunks) {
+                          std::span<const CodedPieces> chunks) {
   Slot& slot = slots_[number % slots_.size()];
   const StreamRef copies = copy_stream_;
   const StreamRef decodes = decode_stream_;
@@ -200,7 +222,7 @@ void RestoreLane::enqueue(Call& call, std::size_t number, StreamRef consumer,
     copies.wait(calls_[(number - slots_.size()) % calls_.size()].decoded);
 
   std::size_t need = 0;
-  for (const CodedChunk& chunk : chunks) need = round_up(need, alignment) + chunk.payload.size();
+  for (const CodedPieces& chunk : chunks) need = round_up(need, alignment) + chunk.size;
   if (need > slot.bytes.size()) {
     // Its last decoder is done before the stream that it is freed in goes on; so is the allocation
     // before the copy.
@@ -209,33 +231,37 @@ void RestoreLane::enqueue(Call& call, std::size_t number, StreamRef consumer,
     call.arrived.record(decodes);
     copies.wait(call.arrived);
   }
-  auto* const words = reinterpret_cast<std::uint32_t*>(call.words.slot(0).data());
+  const auto copy_in = [&](const CodedPieces& chunk, std::byte* to) {
+    for (const auto piece : chunk.pieces) {
+      copies_.push_back({.to = to, .from = piece.data(), .size = piece.size()});
+      to += piece.size();
+    }
+  };
   StageId stage = StageId::store;
   std::size_t used = 0;
   bool writes_out = false;
-  for (const CodedChunk& chunk : chunks) {
+  for (const CodedPieces& chunk : chunks) {
     const StageId own = chunk.codec->steps().front().stage;
     if (own == StageId::store) {
-      if (chunk.payload.size() != chunk.desc.size()) {
+      if (chunk.size != chunk.desc.size()) {
         call.error = wrong_size(chunk);
         continue;
       }
-      writes_out = writes_out || !chunk.payload.empty();
-      copies_.push_back(
-          {.to = chunk.out, .from = chunk.payload.data(), .size = chunk.payload.size()});
+      writes_out = writes_out || chunk.size > 0;
+      copy_in(chunk, chunk.out);
       continue;
     }
     stage = own;
     std::byte* const at = slot.bytes.data() + round_up(used, alignment);
-    used = round_up(used, alignment) + chunk.payload.size();
-    copies_.push_back({.to = at, .from = chunk.payload.data(), .size = chunk.payload.size()});
+    used = round_up(used, alignment) + chunk.size;
+    copy_in(chunk, at);
     const std::size_t word = call.chunks.size();
-    words[word] = 0;
+    call.words[word] = 0;
     call.chunks.push_back({.desc = chunk.desc,
                            .in = at,
-                           .in_size = chunk.payload.size(),
+                           .in_size = chunk.size,
                            .out = chunk.out,
-                           .status = words + word});
+                           .status = &call.words[word]});
     call.descs.push_back(chunk.desc);
   }
   if (writes_out) copies.wait(call.ready);
@@ -249,13 +275,9 @@ void RestoreLane::enqueue(Call& call, std::size_t number, StreamRef consumer,
       scratch_ = {};
       scratch_ = Buffer(decodes, device_.memory(), size.device);
     }
-    if (size.host > 0 && (call.table.slots() == 0 || call.table.slot_size() < size.host)) {
-      call.table = {};
-      call.table = HostSlab(device_, {.slots = 1, .slot_size = size.host + size.host / 8});
-    }
-    Scratch scratch{.device = {scratch_.data(), scratch_.size()}, .host = {}};
-    if (size.host > 0) scratch.host = call.table.slot(0);
-    kernels_.decode_async(decodes, stage, call.chunks, scratch);
+    kernels_.decode_async(
+        decodes, stage, call.chunks,
+        {.device = {scratch_.data(), scratch_.size()}, .host = call.table.first(size.host)});
   }
   call.decoded.record(decodes);
   consumer.wait(call.decoded);
@@ -286,9 +308,8 @@ void RestoreLane::settle(Call& call) noexcept {
     } else {
       await(call.decoded);
     }
-    const auto* const words = reinterpret_cast<const std::uint32_t*>(call.words.slot(0).data());
     for (std::size_t at = 0; at < call.chunks.size() && !call.error; ++at) {
-      if (const auto checked = kernels_.check_status(words[at]); !checked)
+      if (const auto checked = kernels_.check_status(call.words[at]); !checked)
         call.error = checked.error();
     }
   } catch (...) {

@@ -24,6 +24,18 @@
 
 namespace offramp {
 
+/// A coded chunk in several pieces of host memory.
+struct CodedPieces {
+  const Codec* codec{};
+  TensorDesc desc{};
+  std::vector<std::span<const std::byte>> pieces{};
+  std::size_t size{};  ///< of all
+  std::byte* out{};
+
+  explicit CodedPieces(const CodedChunk& chunk);
+  CodedPieces() = default;
+};
+
 /// How far one restore has come. Shared between its holders and the lane.
 class RestoreState {
  public:
@@ -48,6 +60,7 @@ class RestoreLane : public std::enable_shared_from_this<RestoreLane> {
   struct Settings {
     std::size_t slot_size{};  ///< coded bytes of a launch
     std::size_t slots{};
+    StageId stage{StageId::store};  ///< whose kernels are loaded at once; others at their first use
     int priority{};
     std::size_t rate{};  ///< bytes of original data a second; 0: no limit
   };
@@ -56,7 +69,7 @@ class RestoreLane : public std::enable_shared_from_this<RestoreLane> {
   void start();
 
   /// Offloader::restore.
-  std::shared_ptr<RestoreState> restore(StreamRef consumer, std::span<const CodedChunk> chunks,
+  std::shared_ptr<RestoreState> restore(StreamRef consumer, std::span<const CodedPieces> chunks,
                                         const std::shared_ptr<const void>& keep_alive);
 
   /// Lets what is under way finish, no longer than `patience`, and ends the thread, or leaves it.
@@ -67,10 +80,10 @@ class RestoreLane : public std::enable_shared_from_this<RestoreLane> {
  private:
   // One launch. Calls go round; each uses device slot number `call % slots`.
   struct Call {
-    HostSlab words{};
-    HostSlab table{};
-    Event ready{};    // the consumer's
-    Event arrived{};  // the coded bytes on the device
+    std::span<std::uint32_t> words{};  // of the chunks: what the kernels refused
+    std::span<std::byte> table{};      // the launch's host scratch
+    Event ready{};                     // the consumer's
+    Event arrived{};                   // the coded bytes on the device
     Event decoded{};
     std::vector<DecodeChunk> chunks{};
     std::vector<TensorDesc> descs{};
@@ -84,7 +97,7 @@ class RestoreLane : public std::enable_shared_from_this<RestoreLane> {
 
   std::size_t begin_call();
   void enqueue(Call& call, std::size_t number, StreamRef consumer,
-               std::span<const CodedChunk> chunks);
+               std::span<const CodedPieces> chunks);
   void pace(std::size_t bytes);
   void work();
   void settle(Call& call) noexcept;
@@ -92,6 +105,8 @@ class RestoreLane : public std::enable_shared_from_this<RestoreLane> {
   Device& device_;
   const DeviceCodec& kernels_;
   const Settings settings_;
+  HostSlab words_;
+  HostSlab tables_;
   Stream copy_stream_;
   Stream decode_stream_;
   std::vector<Slot> slots_;

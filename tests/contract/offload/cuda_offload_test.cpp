@@ -28,7 +28,7 @@ class CudaOffload : public testing_device::OnGpu {
   int corrupted(MissingWait missing, const char* codec_name, std::uint64_t rows, int rounds) {
     const auto sink = std::make_shared<PoisonedSink>();
     OffloaderSettings settings = small_offloader(device());
-    settings.chunk_size = 4 << 20;
+    settings.chunk_size = std::max<std::size_t>(4 << 20, rows * 128);
     settings.chunks_per_launch = 1;
     settings.device_slots = missing == MissingWait::slot ? 1 : 2;
     std::vector<OnDevice> tensors;
@@ -36,6 +36,7 @@ class CudaOffload : public testing_device::OnGpu {
     const auto core = std::make_shared<OffloadCore>(settings, codec(codec_name), sink, missing);
     core->start();
     for (const OnDevice& tensor : tensors) sink->expected.push_back(tensor.bytes);
+    sink->got.resize(tensors[0].bytes.size());
     for (int round = 0; round < rounds; ++round) {
       const ChunkTensor part = whole_of("t", tensors[static_cast<std::size_t>(round) % 3]);
       core->submit(stream, {.tensors = {&part, 1}, .keep_alive = {}}, nullptr);
@@ -60,8 +61,8 @@ TEST_F(CudaOffload, WithoutTheWaitForTheSlotItCorrupts) {
 }
 
 TEST_F(CudaOffload, WithoutTheWaitForTheCopyItCorrupts) {
-  EXPECT_GT(corrupted(MissingWait::landing, "exact", 32'768, 100), 0);
-  EXPECT_GT(corrupted(MissingWait::landing, "store", 32'768, 100), 0);
+  EXPECT_GT(corrupted(MissingWait::landing, "exact", 131'072, 30), 0);
+  EXPECT_GT(corrupted(MissingWait::landing, "store", 131'072, 30), 0);
 }
 
 TEST_F(CudaOffload, AThousandLeaveDeviceMemoryFlat) {
@@ -124,7 +125,9 @@ TEST_F(CudaOffload, KeepsItsRingInTheCacheWhereItFits) {
   OffloaderSettings settings = small_offloader(device());
   settings.chunk_size = 8 << 20;
   settings.chunks_per_launch = 1;
+  settings.device_slots = 3;
   settings.store_size = 64 << 20;
+  EXPECT_GT(OffloadCore(settings, codec("exact"), nullptr).cached(), 20u << 20);
   Offloader offloader(settings, codec("exact"));
   const OnDevice tensor = channels(65'536, 1);
   const ChunkTensor part = whole_of("t", tensor);

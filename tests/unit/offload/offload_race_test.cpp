@@ -21,6 +21,7 @@ int corrupted(Device& device, MissingWait missing, const char* codec_name, int r
   const auto core = std::make_shared<OffloadCore>(settings, codec(codec_name), sink, missing);
   core->start();
   for (const OnDevice& tensor : tensors) sink->expected.push_back(tensor.bytes);
+  sink->got.resize(tensors[0].bytes.size());
   for (int round = 0; round < rounds; ++round) {
     const ChunkTensor part = whole_of("t", tensors[static_cast<std::size_t>(round) % 7]);
     core->submit(stream, {.tensors = {&part, 1}, .keep_alive = {}}, nullptr);
