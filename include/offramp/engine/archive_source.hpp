@@ -15,12 +15,16 @@
 
 namespace offramp {
 
-/// An archive read as a source of tensors: decoded piece by piece, as it is asked for.
+/// An archive read as a source of tensors: decoded piece by piece, as it is asked for. A part of up
+/// to 64 MiB that is read from its beginning, but not to its end, is decoded whole and kept until
+/// another one is: pieces in a row cost no more than the whole.
 class ArchiveSource final : public TensorSource {
  public:
   /// Refuses an archive that is cut or misses a part of a tensor, and bad metadata.
   static Result<std::unique_ptr<ArchiveSource>> open(std::string path, Workers& workers,
                                                      const ReaderLimits& limits = {});
+
+  ~ArchiveSource() override;
 
   [[nodiscard]] std::span<const TensorInfo> tensors() const noexcept override { return infos_; }
   [[nodiscard]] const Metadata& metadata() const noexcept override { return metadata_; }
@@ -32,10 +36,15 @@ class ArchiveSource final : public TensorSource {
  private:
   ArchiveSource(ArchiveReader reader, Metadata metadata, Workers& workers);
 
+  struct Kept;  // the part that was decoded last
+  bool read_kept(std::size_t tensor, const ArchivePart& part, std::uint64_t first_elem,
+                 std::span<std::byte> out);
+
   ArchiveReader reader_;
   std::vector<TensorInfo> infos_;
   Metadata metadata_;
   Workers* workers_;
+  std::unique_ptr<Kept> kept_;
 };
 
 }  // namespace offramp
