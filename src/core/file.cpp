@@ -103,14 +103,22 @@ InputFile::InputFile(std::string path) : path_(std::move(path)) {
     throw IoError("open for reading", path_, failed, remedy);
   }
   size_ = static_cast<std::uint64_t>(info.st_size);
+  changed_s_ = info.st_mtim.tv_sec;
+  changed_ns_ = info.st_mtim.tv_nsec;
 }
 
 InputFile::InputFile(InputFile&& other) noexcept
-    : path_(std::move(other.path_)), size_(other.size_), fd_(std::exchange(other.fd_, -1)) {}
+    : path_(std::move(other.path_)),
+      size_(other.size_),
+      changed_s_(other.changed_s_),
+      changed_ns_(other.changed_ns_),
+      fd_(std::exchange(other.fd_, -1)) {}
 
 InputFile& InputFile::operator=(InputFile&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(size_, other.size_);
+  std::swap(changed_s_, other.changed_s_);
+  std::swap(changed_ns_, other.changed_ns_);
   std::swap(fd_, other.fd_);
   return *this;
 }
@@ -139,6 +147,30 @@ void InputFile::read(std::uint64_t offset, std::span<std::byte> out) const {
     out = out.subspan(static_cast<std::size_t>(got));
     offset += static_cast<std::uint64_t>(got);
   }
+}
+
+void InputFile::expect_unchanged() const {
+  struct stat info {};
+  if (::fstat(fd_, &info) != 0) throw IoError("read", path_, errno);
+  if (static_cast<std::uint64_t>(info.st_size) == size_ && info.st_mtim.tv_sec == changed_s_ &&
+      info.st_mtim.tv_nsec == changed_ns_) {
+    return;
+  }
+  throw MachineError(
+      Error{.code = ErrorCode::io,
+            .what = "the file was written to while it was read",
+            .path = path_,
+            .remedy = "start again when it is finished, and leave it alone meanwhile"});
+}
+
+void InputFile::read_unchanged(std::uint64_t offset, std::span<std::byte> out) const {
+  try {
+    read(offset, out);
+  } catch (const DataError&) {
+    expect_unchanged();  // it was cut: the better thing to say
+    throw;
+  }
+  expect_unchanged();
 }
 
 OutputFile::OutputFile(std::string path, Existing existing, Sync sync)

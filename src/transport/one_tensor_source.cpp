@@ -30,7 +30,8 @@ Result<std::unique_ptr<TensorSource>> OneTensorSource::make(InputFile file, Tens
 }
 
 void OneTensorSource::read(std::size_t tensor, std::uint64_t first_elem, std::span<std::byte> out) {
-  file_.read(data_ + byte_offset_in(tensor_at(tensors(), tensor), first_elem, out.size()), out);
+  file_.read_unchanged(data_ + byte_offset_in(tensor_at(tensors(), tensor), first_elem, out.size()),
+                       out);
 }
 
 }  // namespace offramp

@@ -115,6 +115,14 @@ void expect_one_tensor(std::span<const TensorInfo> tensors, const std::string& p
        .remedy = "write to a .safetensors file or a folder, or choose one tensor"});
 }
 
+Result<void> expect_not_empty(const InputFile& file) {
+  if (file.size() != 0) return {};
+  return Error{.code = ErrorCode::truncated,
+               .what = "the file is empty",
+               .path = file.path(),
+               .remedy = "copy or download it again; the disk may have been full"};
+}
+
 std::string_view file_stem(std::string_view path) noexcept {
   const auto slash = path.rfind('/');
   if (slash != std::string_view::npos) path.remove_prefix(slash + 1);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <offramp/core/file.hpp>
+#include <offramp/core/result.hpp>
 #include <offramp/transport/tensor_source.hpp>
 
 #include <cstddef>
@@ -30,6 +32,9 @@ std::uint64_t check_tensors(std::span<const TensorInfo> tensors, const Metadata&
 
 /// For a file that holds one tensor. @throws DataError where there are none or several.
 void expect_one_tensor(std::span<const TensorInfo> tensors, const std::string& path);
+
+/// For files that begin with a header.
+[[nodiscard]] Result<void> expect_not_empty(const InputFile& file);
 
 /// The part of a path after the last '/' and before the last '.' of it.
 [[nodiscard]] std::string_view file_stem(std::string_view path) noexcept;

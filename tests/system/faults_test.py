@@ -338,6 +338,24 @@ class Kills(CommandTest):
                     self.assertIn("cancelled", error)
                 self.assertEqual(self.files(), ["in.safetensors"])
 
+    def test_a_source_written_to_meanwhile(self):
+        source, _ = self.long_source()
+        pipe = self.dir / "pipe"
+        os.mkfifo(pipe)
+        pack = subprocess.Popen([OFFRAMP, "pack", str(source), str(pipe), "--overwrite", "-q", "--chunk", "256k",
+                                 "--slots", "2", "--threads", "1"], stderr=subprocess.PIPE)
+        with open(pipe, "rb") as reader:
+            reader.read(1000)  # the source is open; most of it cannot be read before more of this is
+            with open(source, "r+b") as file:
+                file.seek(-1, os.SEEK_END)
+                file.write(b"x")
+            while reader.read(1 << 20):
+                pass
+        error = pack.stderr.read().decode()
+        pack.stderr.close()
+        self.assertEqual(pack.wait(timeout=20), 3, error)
+        self.assertIn(f"{source}: the file was written to while it was read; start again", error)
+
     def test_interrupt_while_the_reader_of_a_pipe_stalls(self):
         source, _ = self.long_source()
         pipe = self.dir / "pipe"

@@ -25,9 +25,17 @@ class InputFile {
   /// Fills `out` from `offset`. @throws IoError; DataError (truncated) where the file ends before.
   void read(std::uint64_t offset, std::span<std::byte> out) const;
 
+  /// Reads likewise, and makes sure that nobody has written to the file since it was opened: its
+  /// size and time of change are what they were. @throws MachineError (io) where they are not.
+  void read_unchanged(std::uint64_t offset, std::span<std::byte> out) const;
+
  private:
+  void expect_unchanged() const;
+
   std::string path_;
   std::uint64_t size_{};
+  std::int64_t changed_s_{};  // when it was opened: time of the last change, in seconds
+  std::int64_t changed_ns_{};
   int fd_{-1};
 };
 

@@ -34,8 +34,8 @@ class TensorSource {
 
   /// Reads elements `first_elem` and on of tensor number `tensor`, as many as `out` holds,
   /// row-major and little-endian. Thread-safe. Blocks.
-  /// @throws IoError where the system fails, DataError where the file changed or ended early,
-  ///         LogicError where the range is not inside the tensor.
+  /// @throws IoError where the system fails, MachineError where the file was written to meanwhile,
+  ///         DataError where it ends early, LogicError where the range is not inside the tensor.
   virtual void read(std::size_t tensor, std::uint64_t first_elem, std::span<std::byte> out) = 0;
 };
 

@@ -90,8 +90,12 @@ Result<void> FolderSource::add_file(const std::string& file) {
     places_.push_back({.file = files_.size(), .tensor = i, .info = source->tensors()[i]});
   }
   const bool keep = files_.size() < most_open_files;
+  std::error_code failed;
+  const auto changed = fs::last_write_time(path, failed);
+  if (failed) throw IoError("read", path, failed.value());
   const Metadata metadata = source->metadata();
-  files_.push_back({.path = path, .source = keep ? std::move(source) : nullptr});
+  files_.push_back(
+      {.path = path, .changed = changed, .source = keep ? std::move(source) : nullptr});
   return add_metadata(metadata, path);
 }
 
@@ -120,11 +124,13 @@ void FolderSource::read(std::size_t tensor, std::uint64_t first_elem, std::span<
     return;
   }
   const auto source = open_file(file.path).value();
-  if (source->tensors().size() <= place.tensor || source->tensors()[place.tensor] != place.info) {
-    throw DataError({.code = ErrorCode::mismatch,
-                     .what = "the file changed while it was read",
-                     .path = file.path,
-                     .remedy = "keep the folder as it is until it is packed"});
+  std::error_code failed;
+  if (source->tensors().size() <= place.tensor || source->tensors()[place.tensor] != place.info ||
+      fs::last_write_time(file.path, failed) != file.changed) {
+    throw MachineError({.code = ErrorCode::io,
+                        .what = "the file was written to while the folder was read",
+                        .path = file.path,
+                        .remedy = "start again, and leave the folder alone meanwhile"});
   }
   source->read(place.tensor, first_elem, out);
 }

@@ -5,6 +5,7 @@
 #include <offramp/transport/tensor_source.hpp>
 
 #include <cstddef>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -28,6 +29,7 @@ class FolderSource final : public TensorSource {
   /// A file, kept open unless there are too many.
   struct File {
     std::string path{};
+    std::filesystem::file_time_type changed{};
     std::unique_ptr<TensorSource> source{};
   };
   struct Place {

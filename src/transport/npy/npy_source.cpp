@@ -3,6 +3,7 @@
 
 #include "transport/npy/npy_header.hpp"
 #include "transport/one_tensor_source.hpp"
+#include "transport/tensor_checks.hpp"
 
 #include <offramp/core/file.hpp>
 
@@ -14,6 +15,7 @@ namespace offramp {
 
 Result<std::unique_ptr<TensorSource>> open_npy_source(const std::string& path) {
   InputFile file(path);
+  OFFRAMP_TRY_VOID(expect_not_empty(file));
   std::vector<std::byte> front(std::min<std::uint64_t>(file.size(), max_npy_header_size));
   file.read(0, front);
   OFFRAMP_TRY(header, parse_npy_header(front, file.size()));

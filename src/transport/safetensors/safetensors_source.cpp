@@ -15,6 +15,7 @@ SafetensorsSource::SafetensorsSource(InputFile file, SafetensorsHeader header)
 
 Result<std::unique_ptr<TensorSource>> SafetensorsSource::open(const std::string& path) {
   InputFile file(path);
+  OFFRAMP_TRY_VOID(expect_not_empty(file));
   std::array<std::byte, safetensors_prefix_size> prefix{};
   const auto front = std::span(prefix).first(std::min<std::uint64_t>(prefix.size(), file.size()));
   file.read(0, front);
@@ -29,7 +30,7 @@ void SafetensorsSource::read(std::size_t tensor, std::uint64_t first_elem,
                              std::span<std::byte> out) {
   const std::uint64_t offset =
       byte_offset_in(tensor_at(header_.tensors, tensor), first_elem, out.size());
-  file_.read(header_.offsets[tensor] + offset, out);
+  file_.read_unchanged(header_.offsets[tensor] + offset, out);
 }
 
 }  // namespace offramp

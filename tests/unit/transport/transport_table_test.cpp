@@ -11,9 +11,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace offramp {
 namespace {
@@ -141,6 +143,63 @@ TEST(TransportTable, a_full_disk_is_an_io_error) {
       EXPECT_EQ(error.errno_value(), ENOSPC);
       EXPECT_THAT(error.what(), HasSubstr("/dev/full"));
     }
+  }
+}
+
+TEST(Sources, an_empty_file_is_named_with_what_to_do) {
+  const ScratchFolder scratch;
+  for (const std::string name : {"t.safetensors", "t.npy"}) {
+    write_file(scratch / name, "");
+    const auto source = open_source(scratch / name);
+    ASSERT_FALSE(source) << name;
+    EXPECT_EQ(source.error().code, ErrorCode::truncated);
+    EXPECT_EQ(source.error().message(),
+              scratch / name +
+                  ": the file is empty; copy or download it again; the disk may have "
+                  "been full");
+  }
+  write_file(scratch / "t.raw", "");  // no values are fine
+  EXPECT_TRUE(
+      open_source(scratch / "t.raw", {.format = {}, .dtype = DType::fp32, .shape = Shape{0}}));
+}
+
+// Reads one value, lets `change` do something to the file, and reads another.
+template <class Change>
+void expect_noticed(const std::string& path, Change change) {
+  one_tensor().write_to(*make_sink(path, {.format = {}, .overwrite = true}).value());
+  const auto before = std::filesystem::last_write_time(path);
+  SourceOptions options;
+  if (path.ends_with(".raw")) options.dtype = DType::fp32;
+  const auto source = open_source(path, options).value();
+  std::vector<std::byte> value(4);
+  source->read(0, 0, value);
+  change(before);
+  try {
+    source->read(0, 5, value);
+    FAIL() << path;
+  } catch (const MachineError& error) {
+    EXPECT_EQ(error.error().code, ErrorCode::io);
+    EXPECT_THAT(error.what(),
+                HasSubstr(path + ": the file was written to while it was read; start again"));
+  }
+}
+
+TEST(Sources, a_file_that_is_written_to_meanwhile_is_noticed) {
+  const ScratchFolder scratch;
+  namespace fs = std::filesystem;
+  for (const std::string name : {"t.safetensors", "t.npy", "t.raw"}) {
+    const std::string path = scratch / name;
+    expect_noticed(path, [&](fs::file_time_type before) {  // in place, as large as before
+      fs::last_write_time(path, before + std::chrono::nanoseconds(1));
+    });
+    expect_noticed(path, [&](fs::file_time_type before) {
+      fs::resize_file(path, fs::file_size(path) + 1);
+      fs::last_write_time(path, before);
+    });
+    expect_noticed(path, [&](fs::file_time_type before) {
+      fs::resize_file(path, fs::file_size(path) - 1);
+      fs::last_write_time(path, before);
+    });
   }
 }
 
