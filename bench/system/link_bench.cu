@@ -28,8 +28,6 @@ namespace {
 
 using namespace offramp;
 
-constexpr std::size_t total = values_size;
-
 __global__ void repeat(std::uint16_t* to, std::size_t n, const std::uint16_t* from,
                        std::size_t period) {
   for (std::size_t i = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; i < n;
@@ -62,8 +60,8 @@ class Bench {
   Bench(const std::string& path, const std::string& json, const std::string& command)
       : device_(**find_device("cuda:0")),
         stream_(device_.make_stream()),
-        values_(stream_, device_.memory(), total),
-        back_(stream_, device_.memory(), total),
+        values_(stream_, device_.memory(), values_size),
+        back_(stream_, device_.memory(), values_size),
         command_(command) {
     if (!json.empty()) json_.open(json, std::ios::app);
     cudaDeviceProp properties{};
@@ -84,7 +82,7 @@ class Bench {
       row("raw " + std::to_string(chunk / mib) + "MiB", raw, t, nullptr);
     }
     for (const Setup& setup : setups) {
-      CodedLane coded(device_, values_.data(), back_.data(), setup, total);
+      CodedLane coded(device_, values_.data(), back_.data(), setup, values_size);
       verify(coded, setup.name());
       row("coded " + setup.name(), coded, t, &coded);
     }
@@ -176,29 +174,29 @@ class Bench {
     const cudaStream_t stream = native(stream_);
     check(cudaMemcpyAsync(source.data(), bytes.data() + 8 + header, size, cudaMemcpyHostToDevice,
                           stream));
-    repeat<<<1056, 256, 0, stream>>>(reinterpret_cast<std::uint16_t*>(values_.data()), total / 2,
-                                     reinterpret_cast<const std::uint16_t*>(source.data()),
-                                     size / 2);
+    repeat<<<1056, 256, 0, stream>>>(
+        reinterpret_cast<std::uint16_t*>(values_.data()), values_size / 2,
+        reinterpret_cast<const std::uint16_t*>(source.data()), size / 2);
     stream_.ref().sync();
   }
 
   void verify(CodedLane& lane, const std::string& name) {
     const cudaStream_t stream = native(stream_);
-    check(cudaMemsetAsync(back_.data(), 0xa5, total, stream));
+    check(cudaMemsetAsync(back_.data(), 0xa5, values_size, stream));
     stream_.ref().sync();
     lane.restore_all();
     const Buffer count(stream_, device_.memory(), 8);
     check(cudaMemsetAsync(count.data(), 0, 8, stream));
     count_differences<<<1056, 256, 0, stream>>>(
         reinterpret_cast<const uint4*>(values_.data()),
-        reinterpret_cast<const uint4*>(back_.data()), total / 16,
+        reinterpret_cast<const uint4*>(back_.data()), values_size / 16,
         reinterpret_cast<unsigned long long*>(count.data()));
     unsigned long long differ = 0;
     check(cudaMemcpyAsync(&differ, count.data(), 8, cudaMemcpyDeviceToHost, stream));
     stream_.ref().sync();
     if (differ == 0) return;
     exact_ = false;
-    std::printf("%s: WRONG, %llu of %zu\n", name.c_str(), differ, total / 16);
+    std::printf("%s: WRONG, %llu of %zu\n", name.c_str(), differ, values_size / 16);
   }
 
   void row(const std::string& name, Lane& lane, double seconds, CodedLane* coded) {
@@ -283,21 +281,23 @@ int main(int argc, char** argv) {
   }
   const offramp::OffloaderSettings usual;
   const Setup standard{usual.chunk_size, usual.chunks_per_launch, usual.device_slots};
+  if (is_quick) values_size = 1024 * mib;
   Bench bench(file, json, command);
   if (is_quick) {
     bench.alone({16 * mib}, {standard}, 0.2);
     return bench.is_exact() ? 0 : 1;
   }
   if (setups.empty()) {
+    const std::size_t launch = standard.chunk * standard.launch / mib;
     bench.alone({1 * mib, 4 * mib, 16 * mib, 64 * mib},
-                {{1 * mib, 16 * standard.launch, standard.slots},
-                 {4 * mib, 4 * standard.launch, standard.slots},
+                {{1 * mib, launch, standard.slots},
+                 {4 * mib, launch / 4, standard.slots},
+                 {16 * mib, launch / 16, standard.slots},
                  standard,
-                 {64 * mib, standard.launch / 4, standard.slots},
-                 {1 * mib, 16, 2},
-                 {16 * mib, 1, 2}},
-                0.15);
-    setups = {standard, {8 * mib, 1, 3}};
+                 {64 * mib, launch / 64, standard.slots},
+                 {16 * mib, 4, 2}},
+                0.12);
+    setups = {standard, {16 * mib, 4, 2}, {8 * mib, 1, 3}};
   }
   Blas blas;
   if (blas.load(cublas)) {

@@ -26,6 +26,15 @@ class OffloadContract : public testing::TestWithParam<Device* (*)()> {
   Device& device() { return *GetParam()(); }
   OffloaderSettings small() { return small_offloader(device()); }
 
+  /// That the device has kernels for, and the raw lane.
+  std::vector<const char*> codecs() {
+    std::vector<const char*> names;
+    for (const char* const name : {"exact", "exact-dense", "store"}) {
+      if (Offloader::check_supported(device(), codec(name), DType::bf16)) names.push_back(name);
+    }
+    return names;
+  }
+
   OnDevice make(DType dtype, Shape shape, Kind kind, std::uint64_t seed) {
     const TensorDesc desc{dtype, shape};
     return put(device(), stream, desc, testing_samples::sample(desc, kind, seed));

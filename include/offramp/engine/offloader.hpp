@@ -25,8 +25,12 @@ class OffloadCore;
 struct OffloaderSettings {
   Device* device{};  ///< where the tensors are; null: the host device
 
-  std::size_t chunk_size{16u << 20};  ///< what is coded on its own; larger tensors are cut
-  std::size_t chunks_per_launch{4};   ///< coded by one launch: few large ones get in beside a model
+  std::size_t chunk_size{32u << 20};  ///< what is coded on its own; larger tensors are cut
+
+  /// Chunks that one launch codes. Few launches with many bytes get in beside a model's matrix
+  /// products. A list of more than four goes to the device by a copy of its own, which waits behind
+  /// others on the way on.
+  std::size_t chunks_per_launch{4};
 
   /// Launches whose coded bytes are on the device, each way. Two keep a link full. The device
   /// memory taken is `device_slots * chunks_per_launch * chunk_size`, the same again once something
