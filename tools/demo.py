@@ -72,6 +72,16 @@ def run_file(source, codec):
     }
 
 
+def show_link(source):
+    """What crosses the link between this machine and its GPU, raw and coded; or why nothing does."""
+    bench = ROOT / "build" / "bin" / "link_bench"
+    if not bench.exists():
+        print("\nThe link to a GPU is not shown: it takes a GPU and nvcc (docs/guide/cuda.md).")
+        return True
+    print("\nThe link to the GPU: 1 GiB made of", source.name, flush=True)
+    return subprocess.run([str(bench), str(source), "--quick"], check=False).returncode == 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", type=pathlib.Path)
@@ -104,7 +114,8 @@ restored  every tensor bit for bit, and the file byte for byte
 
 The archives (.ofr) and the restored files are in {OUT.relative_to(ROOT)}/. Look into one:
   build/bin/offramp info {example}""")
-    return 0 if all(row["equal"] for row in rows) else 1
+    exact_on_gpu = show_link(next((path for path in files if "kv" in path.name), files[0]))
+    return 0 if exact_on_gpu and all(row["equal"] for row in rows) else 1
 
 
 if __name__ == "__main__":
