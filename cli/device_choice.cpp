@@ -11,12 +11,21 @@
 
 #include <algorithm>
 #include <cctype>
+#include <thread>
 
 namespace offramp::cli {
 namespace {
 
-// Starting a GPU and locking memory for it takes about as long as the host needs for so much.
-constexpr std::uint64_t worth_starting = 256u << 20;
+// Starting a GPU and locking memory for it takes the time in which the host codes so much, and from
+// so many threads on writing is slower than coding (bench/baseline/link.txt, pack_many.txt).
+constexpr std::uint64_t worth_starting = 1u << 30;
+constexpr std::size_t enough_threads = 4;
+
+bool pays(const DeviceWork& work, std::size_t threads) {
+  const std::size_t coding =
+      threads > 0 ? threads : std::max(1u, std::thread::hardware_concurrency());
+  return work.size() >= worth_starting && coding < enough_threads;
+}
 
 bool names_a_gpu(std::string_view name) {
   if (!name.starts_with("cuda")) return false;
@@ -65,7 +74,7 @@ void DeviceWork::add(const Codec& codec, DType dtype) {
   if (std::ranges::find(kinds_, kind) == kinds_.end()) kinds_.push_back(kind);
 }
 
-Device& choose_device(const std::string& name, const DeviceWork& work) {
+Device& choose_device(const std::string& name, const DeviceWork& work, std::size_t threads) {
   const auto found = find_device(name);
   if (!found && names_a_gpu(name)) {
     Error error = found.error();
@@ -80,7 +89,7 @@ Device& choose_device(const std::string& name, const DeviceWork& work) {
   Device& device = *named(found);
   if (&device == &host_device()) return device;
   if (name == "auto") {
-    const bool takes = work.size() >= worth_starting && check_kinds(device, work) && starts(device);
+    const bool takes = pays(work, threads) && check_kinds(device, work) && starts(device);
     return takes ? device : host_device();
   }
   if (const auto supported = check_kinds(device, work); !supported)

@@ -7,6 +7,7 @@
 #include <offramp/device/device.hpp>
 #include <offramp/transport/tensor_source.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -35,10 +36,12 @@ class DeviceWork {
   std::vector<std::pair<Codec, DType>> kinds_;
 };
 
-/// The device of `--device`. "auto": the first GPU where there is one that starts and has kernels
-/// for all of the work, and the work is worth starting it; else the host.
+/// The device of `--device`. "auto": the first GPU where it pays: one that starts and has kernels
+/// for all of the work, for a large job and few `threads` (0: one for each processor); else the
+/// host.
 /// @throws MachineError for a GPU that is not there; CLI::ValidationError for a name that is none,
 ///         and for work that the device has no kernels for.
-[[nodiscard]] Device& choose_device(const std::string& name, const DeviceWork& work);
+[[nodiscard]] Device& choose_device(const std::string& name, const DeviceWork& work,
+                                    std::size_t threads);
 
 }  // namespace offramp::cli

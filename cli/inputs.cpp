@@ -92,8 +92,8 @@ void JobOptions::add_to(CLI::App& command, bool packs) {
   command
       .add_option(
           "--device", device,
-          "Where to code: host, a GPU such as cuda:0, or auto: the first GPU for large jobs "
-          "that it has kernels for, else the host")
+          "Where to code: host, a GPU such as cuda:0, or auto: the first GPU where it pays, "
+          "for large jobs of few threads, else the host")
       ->capture_default_str();
   command.add_option("--trace", trace_path,
                      "Write a timeline as JSON, for https://ui.perfetto.dev or chrome://tracing");
@@ -118,7 +118,7 @@ void JobOptions::check(const std::string& in, const std::string& out) const {
 JobSettings JobOptions::settings(const Context& context, Progress& progress,
                                  const DeviceWork& work) const {
   JobSettings settings;
-  settings.device = &choose_device(device, work);
+  settings.device = &choose_device(device, work, threads);
   settings.threads = threads;
   settings.host_slots = slots;
   settings.chunk_size = parse_size(chunk);

@@ -32,10 +32,11 @@ struct OffloaderSettings {
   /// others on the way on.
   std::size_t chunks_per_launch{4};
 
-  /// Launches whose coded bytes are on the device, each way. Two keep a link full. The device
-  /// memory taken is `device_slots * chunks_per_launch * chunk_size`, the same again once something
-  /// is restored, and the kernels' scratch (`Offloader::device_memory`).
-  std::size_t device_slots{2};
+  /// Launches whose coded bytes are on the device, each way. Two keep a link full; a third waits
+  /// for the next gap between a model's kernels. The device memory taken is `device_slots *
+  /// chunks_per_launch * chunk_size`, the same again once something is restored, and the kernels'
+  /// scratch (`Offloader::device_memory`).
+  std::size_t device_slots{3};
 
   std::size_t host_slots{3};         ///< launches whose coded bytes wait for the sink
   std::size_t store_size{1u << 30};  ///< page-locked bytes to keep coded tensors in, without a sink
