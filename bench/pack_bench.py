@@ -6,7 +6,9 @@ The file is tiled from the given ones so that no two tensors are equal (bench/sy
 says how). It lies in memory (/dev/shm) unless --dir names another folder. Each round takes turns:
 read alone, encode alone, write alone, then the whole command; wall times, processor time and peak
 memory are the operating system's. The steps alone make the calls that the command makes: one thread
-reads and one writes, in pieces of the mean size of the command's, and as many threads code. On few
+reads and one writes, in pieces of the mean size of the command's, and as many threads code. What is
+written alone is one record again and again, which stays in that processor's cache; "write, new bytes"
+takes 256 MiB in turn, as what others coded is not in it. On few
 processors the steps compete for them: no order of the three can take less than their processor time
 together over the processors, so that is shown too.
 
@@ -65,7 +67,7 @@ def measure(out, codec, source, folder, args):
     size, packed = source.stat().st_size, archive.stat().st_size
     record = max(1, packed // counters["parts_out"])
     archive.unlink()
-    walls = {"read": [], "encode": [], "write": [], "pack": []}
+    walls = {"read": [], "encode": [], "write": [], "write, new bytes": [], "pack": []}
     over, over_floor, busy, peaks = [], [], [], []
     for _ in range(rounds):
         stages = {
@@ -73,6 +75,8 @@ def measure(out, codec, source, folder, args):
             "encode": stage("encode", source, codec, threads),
             "write": stage("write", folder / "write.tmp", packed, record),
         }
+        walls["write, new bytes"].append(
+            stage("write", folder / "write.tmp", packed, record, max(1, (256 << 20) // record))["seconds"])
         alone = {name: done["seconds"] for name, done in stages.items()}
         floor = sum(done["processor"] for done in stages.values()) / processors
         wall, processor, peak = command(*pack)
@@ -93,8 +97,8 @@ def measure(out, codec, source, folder, args):
         rates = [size / each / 1e9 for each in seconds]
         out.add_spread(case, f"{name} wall", seconds, "s")
         out.add_spread(case, f"{name} rate", rates, "GB/s")
-        alone = "" if name == "pack" else " alone"
-        out.say(f"  {name + alone:14} {report.spread(seconds, 3)} s   {report.spread(rates)} GB/s")
+        alone = "" if name == "pack" or "," in name else " alone"
+        out.say(f"  {name + alone:16} {report.spread(seconds, 3)} s   {report.spread(rates)} GB/s")
     out.add_spread(case, "pack against the slowest step", over, "x")
     out.add_spread(case, "pack against the least possible", over_floor, "x")
     out.add_spread(case, "pack processor time", busy, "s")
@@ -121,7 +125,7 @@ def measure(out, codec, source, folder, args):
     out.add_spread(case, "unpack wall", unpack_walls, "s")
     out.add_spread(case, "unpack rate", rates, "GB/s")
     out.add_spread(case, "unpack peak memory", unpack_peaks, "B")
-    out.say(f"  {'unpack':14} {report.spread(unpack_walls, 3)} s   {report.spread(rates)} GB/s"
+    out.say(f"  {'unpack':16} {report.spread(unpack_walls, 3)} s   {report.spread(rates)} GB/s"
             f"   peak memory {max(unpack_peaks) / 2**20:.1f} MiB; the file is equal")
     restored.unlink()
     archive.unlink()

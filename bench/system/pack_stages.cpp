@@ -5,7 +5,9 @@
 //   pack_stages make OUT.safetensors BYTES FILE...   tiles the tensors of FILE... up to BYTES
 //   pack_stages read FILE                            reads every tensor, 8 MiB at a time
 //   pack_stages encode FILE CODEC THREADS            encodes every part from memory into memory
-//   pack_stages write OUT BYTES RECORD               appends BYTES in records, commits, removes
+//   pack_stages write OUT BYTES RECORD [RECORDS]     appends BYTES in records, commits, removes;
+//                                                    RECORDS of them take turns (1: always the
+//                                                    same)
 //
 // Each prints a line of JSON: {"seconds": of wall, "processor": seconds of it, "bytes": ...}.
 //
@@ -200,14 +202,16 @@ void encode(const std::string& path, const std::string& name, std::size_t thread
   }
 }
 
-void write(const std::string& path, std::uint64_t size, std::size_t record) {
-  std::vector<std::byte> bytes(record, std::byte{0x5a});
+// One record stays in the cache of the processor that writes it; many do not.
+void write(const std::string& path, std::uint64_t size, std::size_t record, std::size_t records) {
+  const std::vector<std::byte> bytes(record * records, std::byte{0x5a});
+  std::size_t turn = 0;
   const Clock clock;
   {
     offramp::OutputFile file(path, offramp::OutputFile::Existing::overwrite);
     for (std::uint64_t left = size; left > 0;) {
       const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(left, record));
-      file.append(std::span(bytes).first(part));
+      file.append(std::span(bytes).subspan(turn++ % records * record, part));
       left -= part;
     }
     file.commit();
@@ -224,8 +228,9 @@ int run(const std::vector<std::string>& args) {
     read(args[1]);
   } else if (what == "encode" && args.size() == 4) {
     encode(args[1], args[2], std::stoul(args[3]));
-  } else if (what == "write" && args.size() == 4) {
-    write(args[1], std::stoull(args[2]), std::stoul(args[3]));
+  } else if (what == "write" && (args.size() == 4 || args.size() == 5)) {
+    write(args[1], std::stoull(args[2]), std::stoul(args[3]),
+          args.size() == 5 ? std::stoul(args[4]) : 1);
   } else {
     std::fprintf(stderr, "usage: pack_stages make|read|encode|write ...: see the source's head\n");
     return 2;
