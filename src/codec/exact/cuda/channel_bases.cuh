@@ -13,15 +13,20 @@ inline constexpr std::uint32_t warps = 8;
 inline constexpr std::uint32_t bins = 16;  ///< exponents of a channel's window: top + 4 - bin
 inline constexpr std::uint32_t sampled_values = 64 * 64;
 
+/// A row of counters stands 72 words behind the one before, and channel c of octet o at word 8c + o
+/// of it: lanes, which have the same channel of eight octets and neighbouring bins, meet on few
+/// banks.
+inline constexpr std::uint32_t bin_words = 72;
+
 /// What a block shares while it chooses.
 struct ChoiceRoom {
-  // One bin more takes what lies outside the window. 65 counters a row keep lanes, which have
-  // channels 8 apart, off each other's banks.
-  std::uint32_t count[bins + 1][65];
-  alignas(16) std::uint32_t warp_top[warps][32];  ///< of channels 2i and 2i+1, as halves
+  // One bin more takes what lies outside the window. Nobody reads it.
+  alignas(16) std::uint32_t count[bins + 1][bin_words];
+  alignas(16) std::uint32_t warp_top[warps][36];  ///< of channels 2i and 2i+1, as halves
 };
 
-/// What all threads see of the choice. Each warp looks after eight channels.
+/// What all threads see of the choice. A warp looks after eight channels: the one that has its
+/// number in each octet, four lanes each.
 struct Choice {
   alignas(16) std::uint8_t base[64];
   alignas(8) std::uint8_t warp_low[warps];
@@ -53,6 +58,11 @@ __device__ __forceinline__ std::uint32_t max_of_bytes(uint2 bytes) {
   return max(high & 0xff, high >> 8 & 0xff);
 }
 
+/// Adds one to the counter `offset` bytes behind the shared address `at`.
+__device__ __forceinline__ void count_one(std::uint32_t at, std::uint32_t offset) {
+  asm volatile("red.shared.add.u32 [%0], 1;" : : "r"(at + offset) : "memory");
+}
+
 /// 3, 2, 1 points for each value that tier 1, 2, 3 takes; `at(d)` counts those at distance d.
 template <class At>
 __device__ __forceinline__ std::uint32_t score_of(At&& at) {
@@ -61,16 +71,16 @@ __device__ __forceinline__ std::uint32_t score_of(At&& at) {
 
 /// One base for all channels instead, where that costs less than the section of bases saves. All
 /// threads call it; `top` and the counts are those of the thread's channel.
-static __device__ __noinline__ TileBases try_shared(TileBases tile, std::uint32_t top,
-                                                    const ChoiceRoom& room, Choice& choice) {
+__device__ __forceinline__ TileBases try_shared(TileBases tile, std::uint32_t top,
+                                                const ChoiceRoom& room, Choice& choice) {
   const std::uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const std::uint32_t channel = 8 * warp + lane % 8, candidate = lane / 8;
+  const std::uint32_t candidate = lane / 8;
   const std::uint32_t place = (top + 4 - (tile.low + candidate)) & 0xff;
   std::uint32_t score = 0;
   if (place < bins) {
     score = score_of([&](int d) {
       const int bin = static_cast<int>(place) - d;
-      return bin < 0 || bin >= static_cast<int>(bins) ? 0u : room.count[bin][channel];
+      return bin < 0 || bin >= static_cast<int>(bins) ? 0u : room.count[bin][8 * warp + lane % 8];
     });
   }
 #pragma unroll
@@ -129,21 +139,25 @@ __device__ __forceinline__ TileBases choose_bases(const std::uint32_t (&row0)[4]
     choice.warp_any[warp] = static_cast<std::uint16_t>(any | any >> 16);
     choice.warp_all[warp] = static_cast<std::uint16_t>(all & all >> 16);
   }
-  for (std::uint32_t i = t; i < sizeof room.count / 4; i += 256) (&room.count[0][0])[i] = 0;
+  static_assert(bins * bin_words == 4 * (256 + 32));
+  auto* const zeros = reinterpret_cast<uint4*>(room.count);
+  zeros[t] = make_uint4(0, 0, 0, 0);
+  if (warp == 0) zeros[256 + lane] = make_uint4(0, 0, 0, 0);
   __syncthreads();
 
   {
-    uint4 top = make_uint4(0, 0, 0, 0);
+    std::uint32_t tops[4] = {};
 #pragma unroll
-    for (std::uint32_t w = 0; w < warps; ++w) {
-      const uint4 other = reinterpret_cast<const uint4*>(room.warp_top[w])[octet];
-      top.x = __vmaxu2(top.x, other.x);
-      top.y = __vmaxu2(top.y, other.y);
-      top.z = __vmaxu2(top.z, other.z);
-      top.w = __vmaxu2(top.w, other.w);
+    for (std::uint32_t w = 0; w < warps; w += 2) {
+      const uint4 a = reinterpret_cast<const uint4*>(room.warp_top[w])[octet];
+      const uint4 b = reinterpret_cast<const uint4*>(room.warp_top[w + 1])[octet];
+      tops[0] = __vimax3_u16x2(tops[0], a.x, b.x);
+      tops[1] = __vimax3_u16x2(tops[1], a.y, b.y);
+      tops[2] = __vimax3_u16x2(tops[2], a.z, b.z);
+      tops[3] = __vimax3_u16x2(tops[3], a.w, b.w);
     }
-    const std::uint32_t tops[4] = {top.x, top.y, top.z, top.w};
-    std::uint32_t* const counts = &room.count[0][8 * octet];
+    // Two counters' addresses are worked out at once: in shared memory they have 16 bits.
+    const std::uint32_t counts = shared_address(&room.count[0][octet]) * 0x10001u;
 #pragma unroll
     for (int q = 0; q < 4; ++q) {
       // 256 more in each half: the low one never borrows from the high one.
@@ -151,40 +165,56 @@ __device__ __forceinline__ TileBases choose_bases(const std::uint32_t (&row0)[4]
 #pragma unroll
       for (int s = 0; s < 2; ++s) {
         const std::uint32_t exponents = exponents_of(s == 0 ? row0[q] : row4[q]);
-        const std::uint32_t bin = __vminu2((upper - exponents) & 0x00ff00ffu, 0x00100010u);
-        atomicAdd(counts + 65 * (bin & 0xffff) + 2 * q, 1u);
-        atomicAdd(counts + 65 * (bin >> 16) + 2 * q + 1, 1u);
+        const std::uint32_t bin = __viaddmin_u16x2(upper - exponents, 0xff00ff00u, 0x00100010u);
+        const std::uint32_t at = bin * (4 * bin_words) + counts;
+        count_one(at & 0xffff, 32 * (2 * q));
+        count_one(at >> 16, 32 * (2 * q + 1));
       }
     }
   }
   __syncthreads();
 
   // Four lanes a channel, each with four of the 16 candidates.
-  const std::uint32_t channel = 8 * warp + octet, quarter = lane / 8;
-  std::uint32_t top = 0;
+  const std::uint32_t quarter = lane / 8;
+  std::uint32_t top, best = 0;
   {
-    const auto* const tops = reinterpret_cast<const std::uint16_t*>(room.warp_top) + channel;
+    const auto* const tops =
+        reinterpret_cast<const std::uint16_t*>(room.warp_top[2 * quarter]) + 8 * octet + warp;
+    top = max(tops[0], tops[2 * 36]);
+
+    // Counts are at most 64 and fit bytes: the window around the candidates is 16 of them, and a
+    // score a sum of products of bytes.
+    std::uint32_t own = 0;
 #pragma unroll
-    for (std::uint32_t w = 0; w < warps; ++w) top = max(top, std::uint32_t{tops[64 * w]});
+    for (int i = 3; i >= 0; --i) own = own * 256 + room.count[4 * quarter + i][8 * warp + octet];
+    std::uint32_t before = __shfl_up_sync(all_lanes, own, 8);
+    std::uint32_t behind = __shfl_down_sync(all_lanes, own, 8);
+    std::uint32_t after = __shfl_down_sync(all_lanes, own, 16);
+    if (quarter == 0) before = 0;
+    if (quarter == 3) behind = 0;
+    if (quarter >= 2) after = 0;
+    // The bin of distance d lies d in front of the base's. Low byte first, and 16 times the points.
+    const auto points = [](std::uint32_t weights) { return weights * 16; };
+    const std::uint32_t last = 15 - 4 * quarter;
+    std::uint32_t score = __dp4a(before, points(0x03030200), last);
+    score = __dp4a(own, points(0x01020203), score);
+    best = __dp4a(behind, points(0x00000101), score);
+    score = __dp4a(before, points(0x03020000), last - 1);
+    score = __dp4a(own, points(0x02020303), score);
+    best = max(best, __dp4a(behind, points(0x00010101), score));
+    score = __dp4a(before, points(0x02000000), last - 2);
+    score = __dp4a(own, points(0x02030303), score);
+    best = max(best, __dp4a(behind, points(0x01010102), score));
+    score = __dp4a(own, points(0x03030302), last - 3);
+    score = __dp4a(behind, points(0x01010202), score);
+    best = max(best, __dp4a(after, points(0x00000001), score));
   }
-  std::uint32_t best = 0;
-  {
-    std::uint32_t seen[12];
-#pragma unroll
-    for (int i = 0; i < 12; ++i) {
-      const std::uint32_t bin = 4 * quarter - 3 + i;  // out of range below 0 too
-      seen[i] = bin < bins ? room.count[bin][channel] : 0;
-    }
-#pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      const std::uint32_t score = score_of([&](int d) { return seen[3 + j - d]; });
-      best = max(best, score * 16 + 15 - (4 * quarter + j));
-    }
-  }
+  top = max(top, __shfl_xor_sync(all_lanes, top, 8));
+  top = max(top, __shfl_xor_sync(all_lanes, top, 16));
   best = max(best, __shfl_xor_sync(all_lanes, best, 8));
   best = max(best, __shfl_xor_sync(all_lanes, best, 16));
   const std::uint32_t base = (top + 4 - (15 - best % 16)) & 0xff;
-  if (lane < 8) choice.base[channel] = static_cast<std::uint8_t>(base);
+  if (lane < 8) choice.base[8 * octet + warp] = static_cast<std::uint8_t>(base);
   const std::uint32_t low = __reduce_min_sync(all_lanes, base);
   const std::uint32_t high = __reduce_max_sync(all_lanes, base);
   const std::uint32_t points = __reduce_add_sync(all_lanes, quarter == 0 ? best / 16 : 0);
@@ -220,7 +250,7 @@ __device__ __forceinline__ std::uint32_t max_heap_of(const TileBases& tile, cons
   const std::uint32_t all = all4.x & all4.y & all4.z & all4.w;
   const std::uint32_t varying = ((any | any >> 16) ^ (all & all >> 16)) & 0xffff;
   const std::uint32_t bits = __popc(varying >> 8);
-  const bool is_ordinary = (varying & 0xff) == 0xff && bits >= 3 && tile.low >= 8 &&
+  const bool is_ordinary = (varying & 0xff) == 0xff && bits >= 3 && tile.low >= 16 &&
                            tile.high <= 251 &&
                            8 * sampled_values < bits * sampled_values + 2 * tile.points;
   const std::uint32_t bits_size = 16 + tiles::tile_values / 8 * (bits + 8);

@@ -131,8 +131,8 @@ __global__ __launch_bounds__(256, 5) void decode_tiles(const __grid_constant__ B
 #pragma unroll
     for (int q = 0; q < 4; ++q) {
       std::uint32_t exponent = ((code[q] >> (14 - 2 * i)) & 0x00030003u) + base[q];
-      pop<(1u << (14 - 2 * i)), 1u>(from, mask[q], exponent);
-      pop<(1u << (30 - 2 * i)), 65536u>(from, mask[q], exponent);
+      pop<14 - 2 * i, 1u>(from, mask[q], exponent);
+      pop<30 - 2 * i, 65536u>(from, mask[q], exponent);
       word[q] = from_planes(__byte_perm(exponent, q < 2 ? first : second, q % 2 ? 0x2706 : 0x2504));
     }
     __stcs(reinterpret_cast<uint4*>(to + i * pitch * 2),

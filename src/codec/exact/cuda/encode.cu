@@ -34,8 +34,31 @@ __device__ __forceinline__ void push_row(std::uint32_t& to, const std::uint32_t 
                                          const std::uint32_t (&v)[4]) {
 #pragma unroll
   for (int q = 0; q < 4; ++q) {
-    push<(1u << (14 - 2 * i)), 0>(to, mask[q], v[q]);
-    push<(1u << (30 - 2 * i)), 2>(to, mask[q], v[q]);
+    push<14 - 2 * i, 0>(to, mask[q], v[q]);
+    push<30 - 2 * i, 2>(to, mask[q], v[q]);
+  }
+}
+
+// By a warp; most pieces in one go.
+__device__ __forceinline__ void copy_words(const std::uint32_t* from, std::uint32_t words,
+                                           std::uint32_t* to) {
+  constexpr std::uint32_t at_once = 6;
+  const std::uint32_t lane = threadIdx.x % 32;
+  from += lane;
+  to += lane;
+#pragma unroll 1
+  for (std::uint32_t first = lane; first < words; first += 32 * at_once) {
+    std::uint32_t word[at_once];
+#pragma unroll
+    for (std::uint32_t i = 0; i < at_once; ++i) {
+      if (first + 32 * i < words) word[i] = from[32 * i];
+    }
+#pragma unroll
+    for (std::uint32_t i = 0; i < at_once; ++i) {
+      if (first + 32 * i < words) to[32 * i] = word[i];
+    }
+    from += 32 * at_once;
+    to += 32 * at_once;
   }
 }
 
@@ -145,18 +168,9 @@ __device__ __forceinline__ void encode_tile(const Batch& batch, std::uint32_t ti
   if (lane == 0) room.size[warp] = size.words | size.raw << 16;
   __syncthreads();
 
-  std::uint32_t before = 0, total = 0;
-  {
-    const uint4* const sizes = reinterpret_cast<const uint4*>(room.size);
-    const uint4 low = sizes[0], high = sizes[1];
-    const std::uint32_t of_warp[warps] = {low.x,  low.y,  low.z,  low.w,
-                                          high.x, high.y, high.z, high.w};
-#pragma unroll
-    for (std::uint32_t w = 0; w < warps; ++w) {
-      if (w < warp) before += of_warp[w];
-      total += of_warp[w];
-    }
-  }
+  const std::uint32_t of_warp = lane < warps ? room.size[lane] : 0;
+  std::uint32_t before = __reduce_add_sync(all_lanes, lane < warp ? of_warp : 0);
+  std::uint32_t total = __reduce_add_sync(all_lanes, of_warp);
   const std::uint32_t raw = total >> 16;
   before &= 0xffff;
   total &= 0xffff;
@@ -167,18 +181,16 @@ __device__ __forceinline__ void encode_tile(const Batch& batch, std::uint32_t ti
   auto* const heap = reinterpret_cast<std::uint32_t*>(heap_at);
   // A zero is raw whatever the bases, so fewer raw values than that mean that it is no sparse tile.
   if constexpr (!placed) {
-    if (16 * units > min(max_heap_of(bases, room.chosen), tiles::gpu::staging_size) ||
-        raw >= tiles::tile_values / 8) {
-      if (t == 0) heap_units = tiles::gpu::not_coded;
-      return;
+    const bool fits = 16 * units <= tiles::gpu::staging_size;
+    if (t == 0) {
+      const bool is_ordinary =
+          fits && 16 * units <= max_heap_of(bases, room.chosen) && raw < tiles::tile_values / 8;
+      heap_units = is_ordinary ? static_cast<std::uint16_t>(units) : tiles::gpu::not_coded;
     }
-    if (t == 0) heap_units = static_cast<std::uint16_t>(units);
+    if (!fits) return;
   }
   std::uint32_t* const pieces = heap + 4 + 4 * bases_units;
-#pragma unroll 1
-  for (std::uint32_t j = lane; j < size.words; j += 32) {
-    pieces[before + j] = reinterpret_cast<const std::uint32_t*>(piece)[j];
-  }
+  copy_words(reinterpret_cast<const std::uint32_t*>(piece), size.words, pieces + before);
   if (t < (units - 1 - bases_units) * 4 - total) pieces[total + t] = 0;
   if (lane == 0) {
     const std::uint32_t low = bases.kind == Bases::byte ? 0 : bases.low;

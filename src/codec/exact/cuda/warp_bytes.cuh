@@ -36,12 +36,13 @@ __device__ __forceinline__ std::uint32_t escapes_of(std::uint32_t codes) {
   return codes & (codes >> 1) & 0x55555555u;
 }
 
+/// In assembly, as the shuffle itself says which lanes have one to add; the compiler asks again.
 __device__ __forceinline__ std::uint32_t inclusive_scan(std::uint32_t x) {
-  const std::uint32_t lane = threadIdx.x % 32;
 #pragma unroll
   for (int step = 1; step < 32; step *= 2) {
-    const std::uint32_t below = __shfl_up_sync(all_lanes, x, step);
-    if (lane >= step) x += below;
+    asm volatile("{.reg .pred p; .reg .b32 t; shfl.sync.up.b32 t|p,%0,%1,0,-1; @p add.u32 %0,%0,t;}"
+                 : "+r"(x)
+                 : "r"(step));
   }
   return x;
 }
@@ -50,37 +51,29 @@ __device__ __forceinline__ std::uint32_t shared_address(const void* at) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(at));
 }
 
-/// Appends byte `byte` of `value` at the shared address `at` where `mask` has the bit, and moves
-/// `at` on. In assembly, as the compiler needs a move more for the predicated increment, and there
-/// are 64 of these a lane.
-template <std::uint32_t bit, std::uint32_t byte>
+/// Appends byte `byte` of `value` at the shared address `at` where bit `bit` of `mask` is set, and
+/// moves `at` on. The bit itself is added: a predicated increment would wait until the store before
+/// it has read the address.
+template <int bit, int byte>
 __device__ __forceinline__ void push(std::uint32_t& at, std::uint32_t mask, std::uint32_t value) {
-  if constexpr (byte == 0) {
-    asm volatile(
-        "{.reg .pred p; .reg .b32 t; and.b32 t,%1,%3; setp.ne.u32 p,t,0; @p st.shared.u8 [%0],%2; "
-        "@p add.u32 %0,%0,1;}"
-        : "+r"(at)
-        : "r"(mask), "r"(value), "n"(bit)
-        : "memory");
-  } else {
-    asm volatile(
-        "{.reg .pred p; .reg .b32 t; and.b32 t,%1,%3; setp.ne.u32 p,t,0; shr.u32 t,%2,%4; "
-        "@p st.shared.u8 [%0],t; @p add.u32 %0,%0,1;}"
-        : "+r"(at)
-        : "r"(mask), "r"(value), "n"(bit), "n"(8 * byte)
-        : "memory");
-  }
+  const std::uint32_t masked = mask & (1u << bit);
+  asm volatile("{.reg .pred p; setp.ne.u32 p,%2,0; @p st.shared.u8 [%0],%1;}"
+               :
+               : "r"(at), "r"(value >> (8 * byte)), "r"(masked)
+               : "memory");
+  at += masked >> bit;
 }
 
-/// Adds `factor` times the byte at the shared address `at` to `sum` where `mask` has the bit, and
-/// moves `at` on.
-template <std::uint32_t bit, std::uint32_t factor>
+/// Adds `factor` times the byte at the shared address `at` to `sum` where bit `bit` of `mask` is
+/// set, and moves `at` on. Here the predicated increment is the better one: the decoder has no
+/// registers for the other.
+template <int bit, std::uint32_t factor>
 __device__ __forceinline__ void pop(std::uint32_t& at, std::uint32_t mask, std::uint32_t& sum) {
   asm volatile(
       "{.reg .pred p; .reg .b32 t; and.b32 t,%2,%3; setp.ne.u32 p,t,0; @p ld.shared.u8 t,[%0]; "
       "@p add.u32 %0,%0,1; @p mad.lo.u32 %1,t,%4,%1;}"
       : "+r"(at), "+r"(sum)
-      : "r"(mask), "n"(bit), "n"(factor));
+      : "r"(mask), "n"(1u << bit), "n"(factor));
 }
 
 }  // namespace offramp::exact::gpu

@@ -15,12 +15,12 @@ inline constexpr std::uint32_t piece_room = codes_room + v_room;
 
 /// Appends to `to` the v whose codes say so, four bytes of `v` each: the code of byte j stands in
 /// bits `shift_j` of `mask`.
-template <std::uint32_t s0, std::uint32_t s1, std::uint32_t s2, std::uint32_t s3>
+template <int s0, int s1, int s2, int s3>
 __device__ __forceinline__ void push_four(std::uint32_t& to, std::uint32_t mask, std::uint32_t v) {
-  push<(1u << s0), 0>(to, mask, v);
-  push<(1u << s1), 1>(to, mask, v);
-  push<(1u << s2), 2>(to, mask, v);
-  push<(1u << s3), 3>(to, mask, v);
+  push<s0, 0>(to, mask, v);
+  push<s1, 1>(to, mask, v);
+  push<s2, 2>(to, mask, v);
+  push<s3, 3>(to, mask, v);
 }
 
 /// Tier 2 of `n` values at `v`: eight a lane. Gives how many v it sends on to `next`, which may
@@ -98,6 +98,22 @@ __device__ __forceinline__ std::uint32_t encode_tier34(std::uint8_t* v, std::uin
   return sent;
 }
 
+/// Tier 4 of at most 32 values, one a lane.
+__device__ __forceinline__ std::uint32_t encode_short_tier4(const std::uint8_t* v, std::uint32_t n,
+                                                            std::uint8_t* codes,
+                                                            std::uint8_t* next) {
+  const std::uint32_t lane = threadIdx.x % 32;
+  const std::uint32_t value = lane < n ? v[lane] : 9;
+  const std::uint32_t code = value == 255 ? 2 : value <= 10 ? value - 9 : 3;
+  const std::uint32_t raw = __ballot_sync(all_lanes, code == 3);
+  std::uint32_t word = code << (2 * (lane % 4));
+  word |= __shfl_xor_sync(all_lanes, word, 1);
+  word |= __shfl_xor_sync(all_lanes, word, 2);
+  if (lane % 4 == 0 && lane < n) codes[lane / 4] = static_cast<std::uint8_t>(word);
+  if (code == 3) next[__popc(raw & ((1u << lane) - 1))] = static_cast<std::uint8_t>(value);
+  return __popc(raw);
+}
+
 struct PieceSize {
   std::uint32_t words{};  ///< of 4 bytes, in the heap
   std::uint32_t raw{};    ///< values that no tier has
@@ -118,7 +134,8 @@ __device__ __forceinline__ PieceSize encode_piece_heap(std::uint8_t* room, std::
   // The raw bytes go behind the codes: never past the v that are still to be read.
   const std::uint32_t codes4 = at;
   at += (n4 + 3) / 4;
-  const std::uint32_t raw = encode_tier34<4>(v, n4, room + codes4, room + at);
+  const std::uint32_t raw = n4 <= 32 ? encode_short_tier4(v, n4, room + codes4, room + at)
+                                     : encode_tier34<4>(v, n4, room + codes4, room + at);
   at += raw;
   const std::uint32_t words = (at + 3) / 4;
   if (at + lane < words * 4) room[at + lane] = 0;
@@ -130,17 +147,17 @@ __device__ __forceinline__ std::uint32_t known_in_tier2(std::uint32_t codes) {
   return __byte_perm(0x00fbfc00u, 0, codes & 0x3333u);
 }
 
-template <std::uint32_t s0, std::uint32_t s1, std::uint32_t s2, std::uint32_t s3>
+template <int s0, int s1, int s2, int s3>
 __device__ __forceinline__ void pop_four(std::uint32_t& from, std::uint32_t mask,
                                          std::uint32_t& bytes) {
-  pop<(1u << s0), 1u>(from, mask, bytes);
-  pop<(1u << s1), 1u << 8>(from, mask, bytes);
-  pop<(1u << s2), 1u << 16>(from, mask, bytes);
-  pop<(1u << s3), 1u << 24>(from, mask, bytes);
+  pop<s0, 1u>(from, mask, bytes);
+  pop<s1, 1u << 8>(from, mask, bytes);
+  pop<s2, 1u << 16>(from, mask, bytes);
+  pop<s3, 1u << 24>(from, mask, bytes);
 }
 
 /// The eight values of a word of tier 2 codes that stands at bit `at` of `mask`.
-template <std::uint32_t at>
+template <int at>
 __device__ __forceinline__ void pop_tier2(std::uint32_t& from, std::uint32_t mask,
                                           std::uint32_t& low, std::uint32_t& high) {
   pop_four<at, at + 4, at + 8, at + 12>(from, mask, low);
