@@ -199,7 +199,6 @@ void decode_async(StreamRef stream, StageId stage, std::span<const DecodeChunk> 
   const auto launched = [&](cudaError_t status) {
     check_cuda(status, {.action = "launch the decoder", .device = at.device->name()});
   };
-  launched(cudaMemsetAsync(batch.records.counters, 0, 2 * sizeof(std::uint32_t), at.stream));
   launched(kernels.decode(batch, at.stream));
   launched(kernels.decode_rest(batch, at.stream));
 }

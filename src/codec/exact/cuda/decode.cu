@@ -7,6 +7,7 @@
 #include "codec/exact/exact_format.hpp"
 #include "codec/tiles/cuda/coded_chunk.cuh"
 #include "codec/tiles/cuda/find_tile.cuh"
+#include "codec/tiles/cuda/launch_early.cuh"
 
 namespace offramp::exact::gpu {
 namespace {
@@ -43,8 +44,10 @@ __global__ __launch_bounds__(256, 5) void decode_tiles(const __grid_constant__ B
   const auto place = tiles::gpu::place_of<flat>(chunk, number);
   std::byte* to = chunk.out + place.first_elem * 2;
   const std::uint64_t pitch = flat ? tiles::tile_width : chunk.pitch;
+  tiles::gpu::start_next_early();
+  std::uint16_t& heap_units = batch.records.heap_units[chunk.first_record + number];
   const auto leave = [&] {
-    if (t == 0) batch.records.counters[tiles::gpu::rest_tiles] = 1;
+    if (t == 0) heap_units = tiles::gpu::not_coded;
   };
   if (!may_be_fast<flat>(chunk, place, to)) return leave();
   // A chunk too short for its header, ends or bodies is reported by the general decoder.
@@ -67,7 +70,10 @@ __global__ __launch_bounds__(256, 5) void decode_tiles(const __grid_constant__ B
   const std::uint64_t heap_size = tiles::gpu::join(header1.x, header1.y);
   const std::uint32_t units = heap_end - heap_begin;
   if (heap_begin > heap_end || std::uint64_t{heap_end} * 16 > heap_size) {
-    if (t == 0) tiles::gpu::report_bad_tile(chunk, number);
+    if (t == 0) {
+      heap_units = 0;
+      tiles::gpu::report_bad_tile(chunk, number);
+    }
     return;
   }
   if (number == 0 && warp == 0) {  // what is checked once a chunk
@@ -78,6 +84,7 @@ __global__ __launch_bounds__(256, 5) void decode_tiles(const __grid_constant__ B
     if (is_bad) tiles::gpu::report_bad_frame(chunk);
   }
   if (units * 16 > fast_heap_size) return leave();
+  if (t == 0) heap_units = 0;
   if (t < units) {
     const auto* const heap =
         reinterpret_cast<const uint4*>(chunk.in + bodies + chunk.bodies_size) + heap_begin;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The general decoder: checks every chunk's frame, and decodes the tiles that the fast one leaves.
-#include "codec/exact/cuda/fast_tile.cuh"
 #include "codec/exact/cuda/launch.hpp"
 #include "codec/exact/cuda/rest.cuh"
 #include "codec/tiles/cuda/coded_chunk.cuh"
@@ -13,15 +12,14 @@ using tiles::gpu::Batch;
 using tiles::gpu::Chunk;
 using tiles::gpu::Source;
 
-template <Source source, bool flat>
 __global__ __launch_bounds__(256) void decode_rest(const __grid_constant__ Batch batch) {
   __shared__ RestRoom room;
   cudaGridDependencySynchronize();
-  if (batch.records.counters[tiles::gpu::rest_tiles] == 0) return;
-  tiles::gpu::for_tiles<source>(
+  tiles::gpu::for_tiles<Source::any>(
       batch,
-      [&](std::uint32_t chunk_number, std::uint32_t number, std::uint32_t) {
-        const Chunk& chunk = tiles::gpu::chunk_at<source>(batch, chunk_number);
+      [&](std::uint32_t chunk_number, std::uint32_t number, std::uint32_t record) {
+        if (batch.records.heap_units[record] != tiles::gpu::not_coded) return false;
+        const Chunk& chunk = tiles::gpu::chunk_at<Source::any>(batch, chunk_number);
         const auto frame = tiles::gpu::read_frame(chunk, tiered_mode, number == 0);
         if (!frame.is_sound) {
           if (number == 0) tiles::gpu::report_bad_frame(chunk);
@@ -32,16 +30,13 @@ __global__ __launch_bounds__(256) void decode_rest(const __grid_constant__ Batch
           tiles::gpu::report_bad_tile(chunk, number);
           return false;
         }
-        if (!frame.is_uniform || frame.mode != tiered_mode) return true;
-        const auto place = tiles::gpu::place_of<flat>(chunk, number);
-        const std::byte* const values = chunk.out + place.first_elem * size_of(chunk.dtype);
-        return !may_be_fast<flat>(chunk, place, values) || coded.heap_size > fast_heap_size;
+        return true;
       },
       [&](std::uint32_t chunk_number, std::uint32_t number) {
-        const Chunk& chunk = tiles::gpu::chunk_at<source>(batch, chunk_number);
+        const Chunk& chunk = tiles::gpu::chunk_at<Source::any>(batch, chunk_number);
         const auto frame = tiles::gpu::read_frame(chunk, tiered_mode, false);
         const auto coded = tiles::gpu::coded_tile(chunk, frame, number);
-        const auto place = tiles::gpu::place_of<flat>(chunk, number);
+        const auto place = tiles::gpu::place_of<false>(chunk, number);
         block::CudaBlock threads(room.block);
         const bool is_sound = block::decode_tile(
             threads, chunk.dtype, {place.rows, place.width, place.values}, coded.mode,
@@ -56,10 +51,7 @@ __global__ __launch_bounds__(256) void decode_rest(const __grid_constant__ Batch
 }  // namespace
 
 cudaError_t launch_decode_rest(const Batch& batch, cudaStream_t stream) {
-  return tiles::gpu::with_kind(batch, [&]<Source source, bool flat>() {
-    return tiles::gpu::launch_early(decode_rest<source, flat>, batch.rest_blocks, 256, 0, batch,
-                                    stream);
-  });
+  return tiles::gpu::launch_early(decode_rest, batch.rest_blocks, 256, 0, batch, stream);
 }
 
 }  // namespace offramp::exact::gpu

@@ -216,6 +216,7 @@ __device__ __forceinline__ void encode_tile(const Batch& batch, std::uint32_t ti
 template <tiles::gpu::Source source, bool flat>
 __global__ __launch_bounds__(256, 4) void encode_tiles(const __grid_constant__ Batch batch) {
   __shared__ Room room;
+  tiles::gpu::start_next_early();
   encode_tile<source, flat, false>(batch, blockIdx.x, room);
 }
 

@@ -27,18 +27,18 @@ __device__ __forceinline__ void with_tile(const Batch& batch, const Chunk& chunk
                                  body, heap, {own_scratch(batch), &room.tile}));
 }
 
-template <Source source>
 __global__ __launch_bounds__(256) void measure_rest(const __grid_constant__ Batch batch) {
   __shared__ RestRoom room;
+  tiles::gpu::start_next_early();
   cudaGridDependencySynchronize();
   const auto& records = batch.records;
-  tiles::gpu::for_tiles<source>(
+  tiles::gpu::for_tiles<Source::any>(
       batch,
       [&](std::uint32_t, std::uint32_t, std::uint32_t record) {
         return records.heap_units[record] == tiles::gpu::not_coded;
       },
       [&](std::uint32_t chunk_number, std::uint32_t number) {
-        const Chunk& chunk = tiles::gpu::chunk_at<source>(batch, chunk_number);
+        const Chunk& chunk = tiles::gpu::chunk_at<Source::any>(batch, chunk_number);
         // Behind the tile code's scratch: a body and a heap piece, together at most raw each.
         std::byte* const body = own_scratch(batch) + block::block_scratch_size(chunk.dtype);
         std::byte* const heap = body + tiles::tile_values * size_of(chunk.dtype);
@@ -60,19 +60,19 @@ __global__ __launch_bounds__(256) void measure_rest(const __grid_constant__ Batc
       });
 }
 
-template <Source source>
 __global__ __launch_bounds__(256) void place_rest(const __grid_constant__ Batch batch) {
   __shared__ RestRoom room;
+  tiles::gpu::start_next_early();
   cudaGridDependencySynchronize();
   const auto& records = batch.records;
   if (records.counters[tiles::gpu::rest_tiles] == 0) return;
-  tiles::gpu::for_tiles<source>(
+  tiles::gpu::for_tiles<Source::any>(
       batch,
       [&](std::uint32_t, std::uint32_t, std::uint32_t record) {
         return records.body_units[record] != 0;
       },
       [&](std::uint32_t chunk_number, std::uint32_t number) {
-        const Chunk& chunk = tiles::gpu::chunk_at<source>(batch, chunk_number);
+        const Chunk& chunk = tiles::gpu::chunk_at<Source::any>(batch, chunk_number);
         const bool is_odd = records.is_odd[chunk_number] != 0;
         const auto at = is_odd ? tiles::gpu::odd_place(chunk, number)
                                : tiles::gpu::nominal_place(chunk, number);
@@ -83,6 +83,7 @@ __global__ __launch_bounds__(256) void place_rest(const __grid_constant__ Batch 
 
 // No tile is ordinary: as if a fast encoder had given them all up.
 __global__ void mark_all(const __grid_constant__ Batch batch) {
+  tiles::gpu::start_next_early();
   const auto& records = batch.records;
   const std::uint32_t first = blockIdx.x * blockDim.x + threadIdx.x;
   const std::uint32_t step = gridDim.x * blockDim.x;
@@ -109,15 +110,11 @@ cudaError_t launch_mark_all(const Batch& batch, cudaStream_t stream) {
 }
 
 cudaError_t launch_measure(const Batch& batch, cudaStream_t stream) {
-  return tiles::gpu::with_source(batch, [&]<Source source>() {
-    return tiles::gpu::launch_early(measure_rest<source>, batch.rest_blocks, 256, 0, batch, stream);
-  });
+  return tiles::gpu::launch_early(measure_rest, batch.rest_blocks, 256, 0, batch, stream);
 }
 
 cudaError_t launch_place_rest(const Batch& batch, cudaStream_t stream) {
-  return tiles::gpu::with_source(batch, [&]<Source source>() {
-    return tiles::gpu::launch_early(place_rest<source>, batch.rest_blocks, 256, 0, batch, stream);
-  });
+  return tiles::gpu::launch_early(place_rest, batch.rest_blocks, 256, 0, batch, stream);
 }
 
 }  // namespace offramp::exact::gpu

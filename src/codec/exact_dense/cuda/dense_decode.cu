@@ -141,7 +141,6 @@ __global__ __launch_bounds__(32 * max_warps,
     if (lane == 0) {
       batch.records.heap_units[chunk.first_record + tile] =
           is_done ? std::uint16_t{0} : tiles::gpu::not_coded;
-      if (!is_done) batch.records.counters[tiles::gpu::rest_tiles] = 1;
     }
     __syncwarp();
   }

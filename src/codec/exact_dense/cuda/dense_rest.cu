@@ -134,20 +134,19 @@ __global__ void mark_all(const __grid_constant__ Batch batch) {
 __global__ __launch_bounds__(256) void decode_rest(const __grid_constant__ Batch batch) {
   __shared__ Room room;
   cudaGridDependencySynchronize();
-  if (batch.records.counters[tiles::gpu::rest_tiles] == 0) return;
   const auto frame_of = [&](const Chunk& chunk, bool padding_too) {
     return tiles::gpu::read_frame(chunk, batch.nominal_mode, padding_too, batch.other_mode);
   };
   tiles::gpu::for_tiles<Source::any>(
       batch,
       [&](std::uint32_t chunk_number, std::uint32_t number, std::uint32_t record) {
+        if (batch.records.heap_units[record] != tiles::gpu::not_coded) return false;
         const Chunk& chunk = tiles::gpu::chunk_at<Source::any>(batch, chunk_number);
         const auto frame = frame_of(chunk, number == 0);
         if (!frame.is_sound) {
           if (number == 0) tiles::gpu::report_bad_frame(chunk);
           return false;
         }
-        if (batch.records.heap_units[record] != tiles::gpu::not_coded) return false;
         if (tiles::gpu::coded_tile(chunk, frame, number).is_sound) return true;
         tiles::gpu::report_bad_tile(chunk, number);
         return false;

@@ -58,7 +58,8 @@ struct Chunk {
 
 /// What is known of each tile while a chunk is coded, by record number.
 struct Records {
-  std::uint16_t* heap_units{};   ///< its heap piece in units of 16 bytes, or `not_coded`
+  std::uint16_t*
+      heap_units{};  ///< its heap piece in units of 16 bytes, or `not_coded`; decoders: or 0
   std::uint16_t* body_units{};   ///< 0: the body is nominal, the heap piece in the staging
   std::uint8_t* mode{};          ///< where `body_units` is not 0
   std::uint32_t* is_odd{};       ///< of each chunk: not 0 where a tile is not nominal
@@ -72,10 +73,11 @@ struct Records {
 inline constexpr std::uint32_t rest_tiles = 0;
 inline constexpr std::uint32_t odd_chunks = 1;
 
-/// A tile that the fast encoder leaves to the general one.
+/// A tile that the fast encoder or decoder leaves to the general one.
 inline constexpr std::uint16_t not_coded = 0xffff;
 
-/// Where a kernel finds the chunks. `any`: wherever they are; one kernel for all, with slower loads.
+/// Where a kernel finds the chunks. `any`: wherever they are; one kernel for all, with slower
+/// loads.
 enum class Source { one, few, table, any };
 
 /// Chunks that travel with the launch itself; more are read from device memory.

@@ -26,4 +26,8 @@ cudaError_t launch_early(void (*kernel)(Params...), std::uint32_t blocks, std::u
   return cudaLaunchKernelEx(&config, kernel, batch, args...);
 }
 
+/// Lets the next kernel's blocks move in as soon as all of this one's have: they wait there, in
+/// `cudaGridDependencySynchronize()`, for this one's end.
+__device__ __forceinline__ void start_next_early() { cudaTriggerProgrammaticLaunchCompletion(); }
+
 }  // namespace offramp::tiles::gpu

@@ -6,6 +6,8 @@
 #include "codec/tiles/cuda/launch_early.cuh"
 #include "codec/tiles/cuda/order.hpp"
 
+#include <algorithm>
+
 namespace offramp::tiles::gpu {
 namespace {
 
@@ -62,6 +64,7 @@ __global__ __launch_bounds__(max_threads) void order_tiles(const __grid_constant
   const bool is_last = first + count == chunk.tiles;
   std::byte* const out = chunk.out;
   const std::uint64_t bodies = bodies_at(chunk.tiles);
+  start_next_early();
   cudaGridDependencySynchronize();
 
   const std::uint16_t* const heap_units = batch.records.heap_units + chunk.first_record;
@@ -184,7 +187,10 @@ __global__ __launch_bounds__(max_threads) void order_tiles(const __grid_constant
 
 cudaError_t launch_order(const Batch& batch, cudaStream_t stream) {
   return with_source(batch, [&]<Source source>() {
-    const std::uint32_t threads = batch.work_tiles <= 32 ? 64 : max_threads;
+    // A warp for every two tiles, and a thread for each: copying the pieces is waiting for memory.
+    const std::uint32_t tiles = (batch.tiles + batch.works - 1) / batch.works;
+    const std::uint32_t threads = std::max((batch.work_tiles + 31) / 32 * 32,
+                                           std::clamp(16 * tiles / 32 * 32, 64u, max_threads));
     return launch_early(order_tiles<source>, batch.works, threads, 0, batch, stream);
   });
 }
