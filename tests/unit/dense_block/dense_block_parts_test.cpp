@@ -17,13 +17,13 @@ TEST(DenseBlockTables, AreTheHosts) {
     for (std::size_t slot = 0; slot < state_count; ++slot) {
       const std::uint32_t entry = own.decode->of[k][slot];
       const std::uint32_t expected = host.decode[CodingTables::front_pad + k * state_count + slot];
-      const std::uint32_t x = expected >> 6, nb = entry & 255;
+      const std::uint32_t x = expected >> 6, nb = entry & count_mask;
       ASSERT_EQ(((entry >> 18) + state_count) >> nb, x);
       ASSERT_GE(x << nb, state_count);
       const std::uint32_t sign = expected >> 4 & 1, top_bit = expected >> 5 & 1;
       const std::uint32_t distance = expected & 15;
-      ASSERT_EQ(entry >> 8 & 255,
-                distance == 15 ? escape_symbol : sign << 7 | top_bit << 6 | (14 - distance));
+      ASSERT_EQ(entry & 0xfff0,
+                distance == 15 ? escape_flag : sign << 15 | (14 - distance) << 7 | top_bit << 6);
     }
     for (std::size_t s = 0; s < EncodeTables::symbols_per_class; ++s) {
       ASSERT_EQ(own.encode->symbols[k][s], host.symbols[k * CodingTables::symbols_per_class + s]);

@@ -230,11 +230,10 @@ OFFRAMP_DEVICE bool decode_lanes(B& block, const DecodeTable& table, TileExtent 
           std::uint16_t word = 0;
           if (has_value(extent, r, channel)) {
             const std::uint32_t entry = table.of[side.class_of[channel]][lane.state];
-            lane.state = (entry >> 18) + take(lane, entry & 255);
-            const std::uint32_t symbol = entry >> 8 & 255;
-            const std::uint32_t e = (side.top[channel] - 14u + (symbol & 15)) & 255;
-            word = static_cast<std::uint16_t>((symbol >> 7) << 15 | e << 7 | (symbol & 64));
-            if (symbol == escape_symbol) lane.escapes[h] |= 1u << v / 2;
+            lane.state = (entry >> 18) + take(lane, entry & count_mask);
+            const std::uint32_t e = (side.top[channel] - 14u + (entry >> 7 & 15)) & 255;
+            word = static_cast<std::uint16_t>((entry & 0x8040) | e << 7);
+            if ((entry & escape_flag) != 0) lane.escapes[h] |= 1u << v / 2;
           }
           words[r * pitch + channel] = word;
         }

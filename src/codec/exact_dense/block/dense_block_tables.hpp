@@ -11,12 +11,15 @@
 
 namespace offramp::exact_dense::block {
 
-/// A symbol as decoders get it: a byte `sign << 7 | top bit << 6 | 14 - distance`, or, for the
-/// escape, one bit. Exponents are `top - 14` plus the low four bits.
-inline constexpr std::uint32_t escape_symbol = 0x20;
+/// An entry of a decoder's table. Its lower half holds a symbol where a bf16 value has it,
+/// `sign << 15 | (14 - distance) << 7 | top bit << 6`, or a bit for the escape, and the number of
+/// bits that follow. An exponent is `top - 14` plus its four bits.
+inline constexpr std::uint32_t symbol_mask = 0x87c0;
+inline constexpr std::uint32_t escape_flag = 0x20;
+inline constexpr std::uint32_t count_mask = 15;
 
 struct DecodeTable {
-  /// [class][slot]: (x << nb) << 18 | symbol << 8 | nb. The next state is x << nb plus nb bits; it
+  /// [class][slot]: (x << nb) << 18 | symbol | nb. The next state is x << nb plus nb bits; it
   /// stands four times as large, as an offset in this table, and without state_count's bit.
   alignas(16) std::uint32_t of[class_count][state_count];
 };
@@ -76,10 +79,10 @@ constexpr DecodeTable make_decode_table() {
     const std::uint32_t escape = symbol_count(class_models[k]) - 1;
     for_each_slot(class_models[k], [&](std::uint32_t symbol, std::uint32_t x, std::uint32_t slot) {
       const std::uint32_t nb = state_bits - floor_log2(x);
-      const std::uint32_t bits = symbol == escape
-                                     ? escape_symbol
-                                     : (symbol & 2) << 6 | (symbol & 1) << 6 | (14 - symbol / 4);
-      table.of[k][slot] = ((x << nb) - state_count) << 18 | bits << 8 | nb;
+      const std::uint32_t bits =
+          symbol == escape ? escape_flag
+                           : (symbol & 2) << 14 | (14 - symbol / 4) << 7 | (symbol & 1) << 6;
+      table.of[k][slot] = ((x << nb) - state_count) << 18 | bits | nb;
     });
   }
   return table;

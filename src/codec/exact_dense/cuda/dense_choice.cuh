@@ -30,6 +30,18 @@ constexpr CostWords make_cost_words() {
 }
 __constant__ constexpr CostWords cost_words = make_cost_words();
 
+/// The first classes, whose costs do not depend on the sign.
+inline constexpr std::uint32_t symmetric_classes = 4;
+constexpr bool are_symmetric() {
+  for (std::size_t k = 0; k < symmetric_classes; ++k) {
+    for (std::size_t d = 0; d < 16; ++d) {
+      if (class_models[k].costs[d] != class_models[k].costs[16 + d]) return false;
+    }
+  }
+  return true;
+}
+static_assert(are_symmetric());
+
 /// A lane's channels, in halves.
 struct LaneChoice {
   std::uint32_t tops{};
@@ -58,10 +70,11 @@ inline constexpr std::uint32_t sign_step = 8192;
 inline constexpr std::uint32_t sampled_rows = 64;
 inline constexpr std::uint32_t groups = 8;
 
-__device__ __forceinline__ void count_one(std::uint32_t at, std::uint32_t shift, bool counts) {
-  // 1 << (shift mod 32)
-  const std::uint32_t one = __funnelshift_l(0, 1, shift);
-  if (counts) asm volatile("red.shared.add.u32 [%0], %1;" ::"r"(at), "r"(one) : "memory");
+/// Adds `one`, 0 or 1, shifted by `shift` mod 32, to the word at `at`.
+__device__ __forceinline__ void count_one(std::uint32_t at, std::uint32_t shift,
+                                          std::uint32_t one) {
+  asm volatile("red.shared.add.u32 [%0], %1;" ::"r"(at), "r"(__funnelshift_l(0, one, shift))
+               : "memory");
 }
 
 /// The three words of a pair of sampled rows: the row above it and its own.
@@ -78,47 +91,45 @@ struct Sample {
 };
 
 __device__ __forceinline__ void count_word(std::uint32_t word, std::uint32_t above,
-                                           std::uint32_t counts, std::uint32_t& largest,
-                                           Sample& sample) {
-  // The change takes the place of the exponent's bit 4.
+                                           std::uint32_t counts, std::uint32_t& largest) {
+  // The change takes the place of the exponent's bit 4, and the mantissa is gone.
   const std::uint32_t change = (word ^ above) >> 4;
-  const std::uint32_t key = word & ~0x08000800u | change & 0x08000800u;
-  const std::uint32_t shifts = key >> 4 & 0x00180018u;
-  count_one(key >> 2 & 0x2380u | counts, shifts, (word & 0x7f80u) != 0);
-  count_one(key >> 18 & 0x2380u | (counts + channel_step), shifts >> 16, (word & 0x7f800000u) != 0);
-  largest = __vmaxu2(largest, word & 0x7f807f80u);
-  sample.any |= word;
-  sample.all &= word;
+  const std::uint32_t key = word & 0xf780f780u | change & 0x08000800u;
+  const std::uint32_t exponents = word & 0x7f807f80u;
+  // Without a branch: of a value with exponent 0, 0 is added.
+  const std::uint32_t lives = __vminu2(exponents, 0x00010001u);
+  count_one(key >> 2 & 0x2380u | counts, key >> 4, lives & 0xffffu);
+  count_one(key >> 18 & 0x2380u | (counts + channel_step), key >> 20, lives >> 16);
+  largest = __vmaxu2(largest, exponents);
 }
 
 /// `from` is the lane's word of the tile's first row; `counts` the lane's part of the histograms,
 /// which are 0.
 __device__ __forceinline__ Sample take_sample(const std::byte* from, std::uint64_t row_size,
                                               std::uint32_t counts) {
-  const auto word = [&](std::uint32_t row) {
-    return *reinterpret_cast<const std::uint32_t*>(from + row * row_size);
-  };
-  const auto load_group = [&](std::uint32_t group, RowPair(&rows)[4]) {
-#pragma unroll
-    for (std::uint32_t i = 0; i < 4; ++i) {
-      const std::uint32_t row = 32 * group + 8 * i;
-      rows[i].above = row == 0 ? 0 : word(row - 1);
-      rows[i].first = word(row);
-      rows[i].second = word(row + 1);
-    }
+  const auto load_pair = [&](const std::byte* at) {
+    const auto word = [&](std::int64_t row) {
+      return __ldg(
+          reinterpret_cast<const std::uint32_t*>(at + row * static_cast<std::int64_t>(row_size)));
+    };
+    return RowPair{at == from ? 0 : word(-1), word(0), word(1)};
   };
   Sample sample;
-  RowPair rows[4], next[4];
-  load_group(0, rows);
+  RowPair rows[4];
+  const std::byte* next = from;
+#pragma unroll
+  for (int i = 0; i < 4; ++i, next += 8 * row_size) rows[i] = load_pair(next);
 #pragma unroll 1
   for (std::uint32_t group = 0; group < groups; ++group) {
-    if (group + 1 < groups) load_group(group + 1, next);
     std::uint32_t largest = 0;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      count_word(rows[i].first, rows[i].above, counts, largest, sample);
-      count_word(rows[i].second, rows[i].first, counts, largest, sample);
-      rows[i] = next[i];
+    for (int i = 0; i < 4; ++i, next += 8 * row_size) {
+      const RowPair pair = rows[i];
+      if (group + 1 < groups) rows[i] = load_pair(next);
+      count_word(pair.first, pair.above, counts, largest);
+      count_word(pair.second, pair.first, counts, largest);
+      sample.any |= pair.first;
+      sample.all &= pair.first;
     }
     sample.live_groups += __vminu2(largest, 0x00010001u);
 #pragma unroll
@@ -164,6 +175,7 @@ __device__ __noinline__ std::uint32_t best_shared(std::uint32_t counts, std::uin
                                                   std::uint32_t first, std::uint32_t tops) {
   const std::uint32_t lane = threadIdx.x % 32;
   const std::uint32_t room = counts - 4 * lane + change_step;
+  __syncwarp();
 #pragma unroll 1
   for (std::uint32_t i = 0; i < 8; ++i) {  // four bins of both channels at a time
     const std::uint32_t at = counts + i / 4 * (sign_step + change_step) + i % 4 * 128;
@@ -257,19 +269,25 @@ __device__ __forceinline__ TileChoice choose(const std::byte* from, std::uint64_
       }
     }
     std::uint32_t best = ~0u, js = 0;
-#pragma unroll 2
-    for (std::uint32_t k = 0; k < class_count; ++k) {
+#pragma unroll
+    for (std::uint32_t k = class_count; k-- > 0;) {
+      if (k + 1 == symmetric_classes) {
+        // From here on the sign is of no matter.
+#pragma unroll
+        for (int i = 0; i < 16; ++i) r[i / 4][i % 4] += r[i / 4][4 + i % 4];
+      }
+      const int words = k < symmetric_classes ? 4 : 8;
       const std::uint32_t of_zeros = dead * cost_words.of_zero[k];
       std::uint32_t least = ~0u;
 #pragma unroll
       for (std::uint32_t j = 0; j < 4; ++j) {
         std::uint32_t cost = of_zeros;
 #pragma unroll
-        for (int i = 0; i < 8; ++i) cost = __dp4a(r[j][i], cost_words.of[k][i], cost);
+        for (int i = 0; i < words; ++i) cost = __dp4a(r[j][i], cost_words.of[k][i], cost);
         least = min(least, cost * 4 + j);
       }
-      js |= (least & 3) << 2 * k;
-      best = min(best, (least >> 2) * 16 + k);
+      js = js * 4 + (least & 3);
+      best = min(best, (least & ~3u) * 4 + k);
       const std::uint32_t sum = __reduce_add_sync(all_lanes, least >> 2);
       if (lane == k) class_cost += sum;
     }

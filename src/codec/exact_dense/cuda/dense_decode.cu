@@ -17,66 +17,62 @@ using tiles::gpu::Source;
 __device__ constexpr block::DecodeTable decode_table = block::tables::make_decode_table();
 
 // Shared memory, from its first byte on: the warps' rings, which stand at multiples of their size,
-// then the table.
+// then their patches and the table.
 constexpr std::uint32_t rings_begin = ring_size;
-constexpr std::uint32_t max_warps = 32;
 
 constexpr std::uint32_t shared_size(std::uint32_t warps) {
-  return rings_begin + warps * ring_size + sizeof(block::DecodeTable);
+  return rings_begin + warps * (ring_size + patch_size) + sizeof(block::DecodeTable);
 }
 
 enum class Outcome { done, left, bad };
 
+// A warp's shared memory.
+struct Room {
+  std::uint32_t table, ring, patches;
+};
+
 // Decodes a tile whose heap piece has `units`.
 __device__ __forceinline__ Outcome decode_tile(const std::byte* body, const std::byte* heap,
                                                std::uint32_t units, std::byte* to,
-                                               std::uint64_t row_size, std::uint32_t table,
-                                               std::uint32_t ring) {
+                                               std::uint64_t row_size, const Room& room) {
   const std::uint32_t lane = threadIdx.x % 32;
   const PieceHead piece = read_head(heap, units);
   if (!piece.is_sound) return Outcome::left;
-  LaneReader reader(piece, heap, table, ring);
-  auto* words = reinterpret_cast<const std::uint32_t*>(body) + lane;
+  LaneReader reader(piece, heap, room.table, room.ring, room.patches);
+  auto* from = reinterpret_cast<const std::uint32_t*>(body) + lane;
   std::byte* row = to + 4 * lane;
   std::uint32_t rest[rest_words_a_chunk];
 #pragma unroll
-  for (int i = 0; i < 6; ++i) rest[i] = __ldcs(words + 32 * i);
-  SignCarry carry(piece.changes);
+  for (int i = 0; i < 6; ++i) rest[i] = __ldcs(from + 32 * i);
+  std::uint32_t above = 0;
 #pragma unroll 1
   for (std::uint32_t g = 0; g < full_chunks; ++g) {
-    std::uint32_t symbols[8], exponents[8];
-    reader.take_symbols(symbols);
-    reader.refill();
-#pragma unroll
-    for (int i = 0; i < 8; ++i) exponents[i] = (symbols[i] & 0x0f0f0f0fu) + piece.bases;
-    reader.take_escapes(symbols, exponents);
+    std::uint32_t words[chunk_rows];
+    reader.take_words(piece.bases, words);
     if (g + 1 == full_chunks) {
       rest[4] |= reader.hidden_state();
       rest[5] = reader.hidden_buffer();
     }
     std::uint32_t low[8];
     unpack_rest(rest, low);
-    words += 32 * rest_words_a_chunk;
+    from += 32 * rest_words_a_chunk;
     if (g + 2 < full_chunks) {
 #pragma unroll
-      for (int i = 0; i < 6; ++i) rest[i] = __ldcs(words + 32 * i);
+      for (int i = 0; i < 6; ++i) rest[i] = __ldcs(from + 32 * i);
     } else if (g + 2 == full_chunks) {
 #pragma unroll
-      for (int i = 0; i < 4; ++i) rest[i] = __ldcs(words + 32 * i);
-      const auto* const split = reinterpret_cast<const std::uint8_t*>(words - lane + 32 * 4);
+      for (int i = 0; i < 4; ++i) rest[i] = __ldcs(from + 32 * i);
+      const auto* const split = reinterpret_cast<const std::uint8_t*>(from - lane + 32 * 4);
       rest[4] = std::uint32_t{reinterpret_cast<const std::uint16_t*>(split)[lane]} << 16 |
                 std::uint32_t{split[64 + lane]} << 8;
     }
 #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      const std::uint32_t sign = carry.signs_of(symbols[i]);
-      const std::uint32_t high = exponents[i] >> 1 & 0x7f7f7f7fu | sign;
-      low[i] |= symbols[i] & 0x40404040u;
-      low[i] |= exponents[i] << 7 & 0x80808080u;
-      __stcs(reinterpret_cast<std::uint32_t*>(row), __byte_perm(low[i], high, 0x5140));
-      __stcs(reinterpret_cast<std::uint32_t*>(row + row_size), __byte_perm(low[i], high, 0x7362));
-      row += 2 * row_size;
+    for (int i = 0; i < 16; ++i) {
+      const std::uint32_t core = __byte_perm(low[i / 2], 0, i % 2 == 0 ? 0x4140 : 0x4342);
+      above = words[i] + core ^ above & piece.changes;
+      __stcs(reinterpret_cast<std::uint32_t*>(row + i * row_size), above);
     }
+    row += 16 * row_size;
   }
   return __all_sync(all_lanes, reader.is_at_end()) ? Outcome::done : Outcome::bad;
 }
@@ -93,9 +89,10 @@ __device__ void check_ends(const Chunk& chunk, const std::uint32_t* ends, std::u
 }
 
 // Tile `tile` of a chunk; false where it is left to the general decoder.
+template <bool flat>
 __device__ __forceinline__ bool take_tile(const Chunk& chunk, std::uint32_t tile,
-                                          std::uint32_t table, std::uint32_t ring) {
-  const auto place = tiles::gpu::place_of<false>(chunk, tile);
+                                          const Room& room) {
+  const auto place = tiles::gpu::place_of<flat>(chunk, tile);
   std::byte* const to = chunk.out + place.first_elem * 2;
   if (chunk.dtype != DType::bf16) return false;
   // A chunk too short for its header, ends or bodies is reported by the general decoder.
@@ -114,30 +111,32 @@ __device__ __forceinline__ bool take_tile(const Chunk& chunk, std::uint32_t tile
   if (heap_begin <= heap_end && std::uint64_t{heap_end} * 16 <= heap_size) {
     outcome = decode_tile(chunk.in + bodies + place.body,
                           chunk.in + bodies + chunk.bodies_size + std::uint64_t{heap_begin} * 16,
-                          heap_end - heap_begin, to, chunk.pitch * 2, table, ring);
+                          heap_end - heap_begin, to, flat ? 2 * tiles::tile_width : chunk.pitch * 2,
+                          room);
   }
   if (outcome == Outcome::bad && threadIdx.x % 32 == 0) tiles::gpu::report_bad_tile(chunk, tile);
   return outcome != Outcome::left;
 }
 
+template <bool flat>
 __global__ __launch_bounds__(32 * max_warps,
                              1) void decode_tiles(const __grid_constant__ Batch batch) {
   extern __shared__ __align__(1024) std::uint8_t shared[];
   const std::uint32_t lane = threadIdx.x % 32, warps = blockDim.x / 32;
   const std::uint32_t warp = __shfl_sync(all_lanes, threadIdx.x / 32, 0);
   const std::uint32_t rings = (shared_address(shared) + ring_size - 1) / ring_size * ring_size;
-  const std::uint32_t table = rings + warps * ring_size;
-  const auto* const from = reinterpret_cast<const uint4*>(&decode_table);
-  for (std::uint32_t i = threadIdx.x; i < sizeof decode_table / 16; i += blockDim.x) {
-    store_shared(table + 16 * i, from[i]);
-  }
+  const std::uint32_t patches = rings + warps * ring_size;
+  const std::uint32_t table = patches + warps * patch_size;
+  const Room room{table, rings + warp * ring_size, patches + warp * patch_size};
+  copy_to_shared(table, reinterpret_cast<const uint4*>(&decode_table), sizeof decode_table / 16,
+                 [](const uint4& v) { return v; });
   __syncthreads();
   for (std::uint32_t number = warp * gridDim.x + blockIdx.x; number < batch.tiles;
        number += warps * gridDim.x) {
     const Chunk& chunk = tiles::gpu::chunk_at<Source::any>(
         batch, tiles::gpu::chunk_of_tile<Source::any>(batch, number));
     const std::uint32_t tile = number - chunk.first_tile;
-    const bool is_done = take_tile(chunk, tile, table, rings + warp * ring_size);
+    const bool is_done = take_tile<flat>(chunk, tile, room);
     if (lane == 0) {
       batch.records.heap_units[chunk.first_record + tile] =
           is_done ? std::uint16_t{0} : tiles::gpu::not_coded;
@@ -146,19 +145,15 @@ __global__ __launch_bounds__(32 * max_warps,
   }
 }
 
-// Few tiles are spread over all multiprocessors.
-constexpr std::uint32_t multiprocessors = 132;
-
 }  // namespace
 
 cudaError_t launch_decode(const Batch& batch, cudaStream_t stream) {
-  const std::uint32_t even = (batch.tiles + multiprocessors - 1) / multiprocessors;
-  const std::uint32_t warps = std::clamp((even + 3) / 4 * 4, 4u, max_warps);
+  const auto kernel = batch.is_flat ? decode_tiles<true> : decode_tiles<false>;
+  const std::uint32_t warps = warps_for(batch.tiles);
   const cudaError_t status = cudaFuncSetAttribute(
-      decode_tiles, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_size(max_warps));
+      kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_size(max_warps));
   if (status != cudaSuccess) return status;
-  decode_tiles<<<std::min(multiprocessors, batch.tiles), 32 * warps, shared_size(warps), stream>>>(
-      batch);
+  kernel<<<std::min(multiprocessors, batch.tiles), 32 * warps, shared_size(warps), stream>>>(batch);
   return cudaGetLastError();
 }
 

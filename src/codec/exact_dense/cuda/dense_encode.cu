@@ -26,7 +26,6 @@ __device__ constexpr block::CostTable cost_table = block::tables::make_cost_tabl
 constexpr std::uint32_t states_size = 2 * class_count * state_count;
 constexpr std::uint32_t counts_begin = 48 << 10;
 static_assert(2048 + states_size + class_count * class_stride <= counts_begin);
-constexpr std::uint32_t max_warps = 32;
 
 constexpr std::uint32_t shared_size(std::uint32_t warps) {
   return counts_begin + (warps + 3) / 4 * counts_group;
@@ -36,11 +35,10 @@ constexpr std::uint32_t shared_size(std::uint32_t warps) {
 __device__ void load_tables(std::uint32_t states, std::uint32_t symbols) {
   const auto* const from =
       reinterpret_cast<const uint4*>(encode_tables.states + state_count);  // behind the padding
-  for (std::uint32_t i = threadIdx.x; i < states_size / 16; i += blockDim.x) {
-    uint4 v = from[i];
-    const std::uint32_t bit = state_count * 0x10001u;
-    store_shared(states + 16 * i, make_uint4(v.x | bit, v.y | bit, v.z | bit, v.w | bit));
-  }
+  copy_to_shared(states, from, states_size / 16, [](const uint4& v) {
+    constexpr std::uint32_t bit = state_count * 0x10001u;
+    return make_uint4(v.x | bit, v.y | bit, v.z | bit, v.w | bit);
+  });
   for (std::uint32_t i = threadIdx.x; i < class_count * 64; i += blockDim.x) {
     const std::uint32_t k = i / 64, distance = i / 4 % 16, sign = i / 2 % 2, top_bit = i % 2;
     const std::uint32_t entry = encode_tables.symbols[k][i % 64];
@@ -92,15 +90,15 @@ __device__ __forceinline__ std::uint32_t encode_tile(const std::byte* from, std:
     std::uint32_t rest[rest_words_a_chunk];
     pack_rest(v, rest);
 #pragma unroll
-    for (int i = 0; i < 4; ++i) body[32 * i] = rest[i];
+    for (int i = 0; i < 4; ++i) __stcs(body + 32 * i, rest[i]);
     if (g + 1 == full_chunks) {
       coder.begin(rest[4] & 255, rest[5]);
       auto* const split = reinterpret_cast<std::uint8_t*>(body - lane + 32 * 4);
       reinterpret_cast<std::uint16_t*>(split)[lane] = static_cast<std::uint16_t>(rest[4] >> 16);
       split[64 + lane] = static_cast<std::uint8_t>(rest[4] >> 8);
     } else {
-      body[32 * 4] = rest[4];
-      body[32 * 5] = rest[5];
+      __stcs(body + 32 * 4, rest[4]);
+      __stcs(body + 32 * 5, rest[5]);
     }
     body -= 32 * rest_words_a_chunk;
     const std::uint32_t next_above = g > 1 ? feed.row_above(g - 1) : 0;
@@ -119,13 +117,13 @@ __device__ __forceinline__ std::uint32_t encode_tile(const std::byte* from, std:
 }
 
 // `placed`: to where the directories say.
+template <bool flat, bool placed>
 __global__ __launch_bounds__(32 * max_warps,
-                             1) void encode_tiles(const __grid_constant__ Batch batch,
-                                                  const bool placed) {
+                             1) void encode_tiles(const __grid_constant__ Batch batch) {
   extern __shared__ __align__(1024) std::uint8_t shared[];
   const std::uint32_t lane = threadIdx.x % 32, warps = blockDim.x / 32;
   const std::uint32_t warp = __shfl_sync(all_lanes, threadIdx.x / 32, 0);
-  if (placed) {
+  if constexpr (placed) {
     cudaGridDependencySynchronize();
     if (batch.records.counters[tiles::gpu::odd_chunks] == 0) return;
   }
@@ -142,12 +140,13 @@ __global__ __launch_bounds__(32 * max_warps,
     const std::uint32_t chunk_number = tiles::gpu::chunk_of_tile<Source::any>(batch, number);
     const Chunk& chunk = tiles::gpu::chunk_at<Source::any>(batch, chunk_number);
     const std::uint32_t tile = number - chunk.first_tile;
-    const auto place = tiles::gpu::place_of<false>(chunk, tile);
+    const auto place = tiles::gpu::place_of<flat>(chunk, tile);
     const std::byte* const from = chunk.in + place.first_elem * 2;
+    const std::uint64_t row_size = flat ? 2 * tiles::tile_width : chunk.pitch * 2;
     const std::uint32_t record = chunk.first_record + tile;
     std::uint16_t& heap_units = batch.records.heap_units[record];
     Target target;
-    if (placed) {
+    if constexpr (placed) {
       const bool is_odd = batch.records.is_odd[chunk_number] != 0;
       const bool is_large = batch.records.is_large[chunk_number] != 0;
       if (batch.records.body_units[record] != 0 || !(is_odd || is_large)) continue;
@@ -168,7 +167,7 @@ __global__ __launch_bounds__(32 * max_warps,
         if (tile == 0) reset_chunk(batch, chunk_number);
         batch.records.body_units[record] = 0;
       }
-      if (chunk.staging == 0 || !may_be_fast(chunk, place, from)) {
+      if (!flat && (chunk.staging == 0 || !may_be_fast(chunk, place, from))) {
         if (lane == 0) heap_units = tiles::gpu::not_coded;
         continue;
       }
@@ -176,42 +175,43 @@ __global__ __launch_bounds__(32 * max_warps,
                 chunk.out + tiles::gpu::staging_of(chunk, dense_staging_size, tile),
                 dense_staging_size};
     }
-    const std::uint32_t units = encode_tile(from, chunk.pitch * 2, target, symbols, room);
+    const std::uint32_t units = encode_tile(from, row_size, target, symbols, room);
     if (!placed && lane == 0) heap_units = static_cast<std::uint16_t>(units);
     __syncwarp();
   }
 }
 
-// Few tiles are spread over all multiprocessors.
-constexpr std::uint32_t multiprocessors = 132;
+using Kernel = void (*)(Batch);
 
-std::uint32_t warps_for(std::uint32_t tiles) {
-  const std::uint32_t even = (tiles + multiprocessors - 1) / multiprocessors;
-  return std::clamp((even + 3) / 4 * 4, 4u, max_warps);
-}
+struct Shape {
+  std::uint32_t blocks, threads, shared;
+};
 
-cudaError_t launch(const Batch& batch, bool placed, cudaStream_t stream) {
+// Lets the kernel have its shared memory.
+cudaError_t prepare(Kernel kernel, const Batch& batch, Shape& shape) {
   const std::uint32_t warps = warps_for(batch.tiles);
-  const std::uint32_t blocks = std::min(multiprocessors, batch.tiles);
-  const std::size_t shared = shared_size(warps);
-  const cudaError_t status = cudaFuncSetAttribute(
-      encode_tiles, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_size(max_warps));
-  if (status != cudaSuccess) return status;
-  if (placed) {
-    return tiles::gpu::launch_early(encode_tiles, blocks, 32 * warps, shared, batch, stream, true);
-  }
-  encode_tiles<<<blocks, 32 * warps, shared, stream>>>(batch, false);
-  return cudaGetLastError();
+  shape = {std::min(multiprocessors, batch.tiles), 32 * warps, shared_size(warps)};
+  return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                              shared_size(max_warps));
 }
 
 }  // namespace
 
 cudaError_t launch_encode(const Batch& batch, cudaStream_t stream) {
-  return launch(batch, false, stream);
+  const Kernel kernel = batch.is_flat ? encode_tiles<true, false> : encode_tiles<false, false>;
+  Shape shape{};
+  if (const cudaError_t status = prepare(kernel, batch, shape); status != cudaSuccess)
+    return status;
+  kernel<<<shape.blocks, shape.threads, shape.shared, stream>>>(batch);
+  return cudaGetLastError();
 }
 
 cudaError_t launch_place(const Batch& batch, cudaStream_t stream) {
-  return launch(batch, true, stream);
+  const Kernel kernel = encode_tiles<false, true>;
+  Shape shape{};
+  if (const cudaError_t status = prepare(kernel, batch, shape); status != cudaSuccess)
+    return status;
+  return tiles::gpu::launch_early(kernel, shape.blocks, shape.threads, shape.shared, batch, stream);
 }
 
 }  // namespace offramp::exact_dense::gpu

@@ -15,17 +15,40 @@ __device__ __forceinline__ std::uint32_t shared_address(const void* at) {
 /// Loads and stores of shared memory by 32-bit address: no 64-bit arithmetic.
 __device__ __forceinline__ std::uint32_t load_shared(std::uint32_t at) {
   std::uint32_t value;
-  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(at) : "memory");
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(at));
   return value;
 }
 __device__ __forceinline__ void store_shared(std::uint32_t at, std::uint32_t value) {
   asm volatile("st.shared.u32 [%0], %1;" ::"r"(at), "r"(value) : "memory");
+}
+__device__ __forceinline__ void store_shared_16(std::uint32_t at, std::uint32_t value) {
+  asm volatile("st.shared.u16 [%0], %1;" ::"r"(at), "h"(static_cast<std::uint16_t>(value))
+               : "memory");
 }
 __device__ __forceinline__ void store_shared(std::uint32_t at, const uint4& value) {
   asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(value.x), "r"(value.y),
                "r"(value.z), "r"(value.w)
                : "memory");
 }
+/// Copies `units` of 16 bytes to shared memory, by all threads of the block; `f` changes them.
+template <class F>
+__device__ __forceinline__ void copy_to_shared(std::uint32_t to, const uint4* from,
+                                               std::uint32_t units, F&& f) {
+  constexpr std::uint32_t at_once = 4;  // loads in flight, a thread
+  for (std::uint32_t first = threadIdx.x; first < units; first += at_once * blockDim.x) {
+    uint4 v[at_once];
+#pragma unroll
+    for (std::uint32_t i = 0; i < at_once; ++i) {
+      if (first + i * blockDim.x < units) v[i] = __ldg(from + first + i * blockDim.x);
+    }
+#pragma unroll
+    for (std::uint32_t i = 0; i < at_once; ++i) {
+      const std::uint32_t at = first + i * blockDim.x;
+      if (at < units) store_shared(to + 16 * at, f(v[i]));
+    }
+  }
+}
+
 /// Of tables, which do not change: the compiler may move these.
 __device__ __forceinline__ std::uint32_t look_up(std::uint32_t at) {
   std::uint32_t value;

@@ -7,9 +7,20 @@
 
 namespace offramp::exact_dense::gpu {
 
-/// Room for the heap piece of a full tile of bf16: nearly all of what is left beside two pieces and
-/// a body. Larger ones are coded once more, to their places.
-inline constexpr std::uint32_t dense_staging_size = 10240;
+/// Room for the heap piece of a full tile of bf16: half of what a body leaves of the raw tile, as
+/// pieces in order need as much. Larger ones are coded once more, to their places.
+inline constexpr std::uint32_t dense_staging_size = 10320;
+
+/// The least that a block has, for loading its tables soon: more warps than tiles, then.
+inline constexpr std::uint32_t min_warps = 16;
+inline constexpr std::uint32_t max_warps = 32;
+
+/// Few tiles are spread over all multiprocessors, those of an H200.
+inline constexpr std::uint32_t multiprocessors = 132;
+[[nodiscard]] constexpr std::uint32_t warps_for(std::uint32_t tiles) {
+  const std::uint32_t even = (tiles + multiprocessors - 1) / multiprocessors;
+  return even < min_warps ? min_warps : even > max_warps ? max_warps : (even + 3) / 4 * 4;
+}
 
 /// Codes the ordinary tiles of a batch and marks the others.
 cudaError_t launch_encode(const tiles::gpu::Batch& batch, cudaStream_t stream);

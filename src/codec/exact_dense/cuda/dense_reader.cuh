@@ -13,6 +13,9 @@ namespace offramp::exact_dense::gpu {
 /// modulo this.
 inline constexpr std::uint32_t ring_size = 2048;
 
+/// Behind the rings, of each warp: where a chunk's words wait for its escapes.
+inline constexpr std::uint32_t patch_size = chunk_rows * 128;
+
 /// A heap piece's head as its lanes need it. All of it is checked; where it is not as an encoder
 /// makes it for ordinary tiles, it is not sound here.
 struct PieceHead {
@@ -82,12 +85,12 @@ __device__ __forceinline__ PieceHead read_head(const std::byte* heap, std::uint3
   }
   if (has_changes) {
     const std::uint32_t both = byte(changes + lane / 4) >> lane % 4 * 2;
-    piece.changes = (both & 1) << 7 | (both & 2) << 14;
+    piece.changes = (both & 1) << 15 | (both & 2) << 30;
   }
   // Below such a top exponents wrap (tops that wrap do not come here either).
   const bool is_low = static_cast<int>(tops[0]) < 14 || static_cast<int>(tops[1]) < 14;
   if (__any_sync(all_lanes, unused != 0 || is_low)) return piece;
-  piece.bases = (tops[0] - 14 | (tops[1] - 14) << 8) * 0x10001u;
+  piece.bases = pair(tops[0] - 14, tops[1] - 14) << 7;
   piece.classes = class_pair;
   piece.buffer = word(buffers + 4 * lane);
   const std::uint32_t begin = exclusive_scan(piece.head_bits);
@@ -105,8 +108,12 @@ __device__ __forceinline__ PieceHead read_head(const std::byte* heap, std::uint3
 class LaneReader {
  public:
   __device__ __forceinline__ LaneReader(const PieceHead& piece, const std::byte* heap,
-                                        std::uint32_t table, std::uint32_t ring)
-      : ring_(ring), below_(lanes_below()), begin_(piece.stream) {
+                                        std::uint32_t table, std::uint32_t ring,
+                                        std::uint32_t patches)
+      : ring_(ring),
+        patches_(patches + 4 * (threadIdx.x % 32)),
+        from_here_(~lanes_below()),
+        begin_(piece.stream) {
     constexpr std::uint32_t stride = sizeof(block::DecodeTable) / class_count;
     table_[0] = table + half(piece.classes, 0) * stride;
     table_[1] = table + half(piece.classes, 1) * stride;
@@ -122,95 +129,41 @@ class LaneReader {
     low_ = __funnelshift_lc(0, piece.buffer, 32 - piece.head_bits);
     state_ = (high_ >> (32 - state_bits)) * 4;
     drop(state_bits);
-    count_ -= state_bits;
     refill();
     state_ += table_[0];
   }
 
-  /// Four symbols in each word: of two rows, in each the even and the odd channel.
-  __device__ __forceinline__ void take_symbols(std::uint32_t (&symbols)[8]) {
-    std::uint32_t taken = 0;
+  /// A chunk's words but for their rest bits; signs may be changes. `bases` as in PieceHead.
+  __device__ __forceinline__ void take_words(std::uint32_t bases,
+                                             std::uint32_t (&words)[chunk_rows]) {
+    std::uint32_t escapes[2] = {0, 0};  // of eight rows each: bits 12 to 5, and 28 to 21
+    std::uint32_t window = high_, taken = 0, first = 0;
 #pragma unroll
-    for (int j = 0; j < 8; ++j) {
-      if (j % 4 == 0) fill(6 * 32);
-      std::uint32_t entry[4];
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        if ((4 * j + i) % 3 == 0 && 4 * j + i != 0) {
-          count_ -= taken & 255;
-          taken = 0;
-          refill();
-        }
-        entry[i] = look_up(state_);
-        // Where the next state stands in the other channel's class.
-        state_ = __funnelshift_l(high_, 0, entry[i]) * 4 + ((entry[i] >> 16) + table_[(i + 1) % 2]);
-        drop(entry[i]);
-        taken += entry[i];
+    for (int v = 0; v < 2 * static_cast<int>(chunk_rows); ++v) {
+      if (v % 16 == 0) fill(6 * 32);
+      const std::uint32_t entry = look_up(state_);
+      // Where the next state stands in the other channel's class.
+      state_ = __funnelshift_l(window, 0, entry) * 4 + ((entry >> 16) + table_[(v + 1) % 2]);
+      taken += entry;
+      window = __funnelshift_l(low_, high_, taken);
+      if (v % 2 == 0) {
+        first = entry;
+      } else {
+        const std::uint32_t both = __byte_perm(first, entry, 0x5410);
+        escapes[v / 16] = escapes[v / 16] * 2 + (both & block::escape_flag * 0x10001u);
+        words[v / 2] = (both & block::symbol_mask * 0x10001u) + bases;
       }
-      symbols[j] = __byte_perm(__byte_perm(entry[0], entry[1], 0x51),
-                               __byte_perm(entry[2], entry[3], 0x51), 0x5410);
-    }
-    count_ -= taken & 255;
-  }
-
-  /// Lanes with fewer than 32 bits take a word each. There may be too few: what is then taken is of
-  /// no matter, as the end will not be where it should.
-  __device__ __forceinline__ void refill() {
-    const bool wants = count_ < 32;
-    const std::uint32_t wanting = __ballot_sync(all_lanes, wants);
-    at_ -= 4 * __popc(wanting);
-    const std::uint32_t place = (at_ + 4 * __popc(wanting & below_)) % ring_size;
-    const std::uint32_t word = load_shared(place | ring_);
-    if (wants) {
-      high_ |= __funnelshift_rc(word, 0, count_);
-      low_ = __funnelshift_lc(0, word, 32 - count_);
-      count_ += 32;
-    }
-  }
-
-  /// Puts the payloads of a chunk's escapes in place.
-  __device__ __forceinline__ void take_escapes(std::uint32_t (&symbols)[8],
-                                               std::uint32_t (&exponents)[8]) {
-    std::uint32_t any = 0;
-#pragma unroll
-    for (int j = 0; j < 8; ++j) any |= symbols[j];
-    if (!__any_sync(all_lanes, (any & 0x20202020u) != 0)) return;
-    std::uint32_t escapes = 0;  // bit j of byte i: value i of word j
-#pragma unroll
-    for (int j = 0; j < 8; ++j) {
-      escapes |= (j < 6 ? symbols[j] >> (5 - j) : symbols[j] << (j - 5)) & 0x01010101u << j;
-    }
-    // Rows with an escape: bit j of byte 0 for the first of word j, of byte 2 for the second.
-    const std::uint32_t rows = __reduce_or_sync(all_lanes, (escapes | escapes >> 8) & 0x00ff00ffu);
-#pragma unroll 1
-    for (int j = 0; j < 8; ++j) {
-      if ((rows >> j & 0x10001u) == 0) continue;
-      std::uint32_t symbol = 0, exponent = 0, mask = 0;
-#pragma unroll 1
-      for (int r = 0; r < 4; r += 2) {
-        if ((rows >> (8 * r + j) & 1) == 0) continue;
-        fill(32);
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-          if ((escapes >> (8 * (r + i) + j) & 1) == 0) continue;
-          const bool is_zero = high_ >> 31 == 0;
-          const std::uint32_t bits = is_zero ? 0 : high_ >> 21 & 1023;
-          const std::uint32_t size = is_zero ? 1 : 11;
-          drop(size);
-          count_ -= size;
-          const int shift = 8 * (r + i);
-          mask |= 255u << shift;
-          exponent |= bits >> 2 << shift;
-          symbol |= ((bits & 2) << 6 | (bits & 1) << 6) << shift;
-        }
-        refill();
+      if (v % 3 == 2 || v + 1 == 2 * static_cast<int>(chunk_rows)) {
+        low_ = __funnelshift_l(0, low_, taken);
+        high_ = window;
+        refill(taken & 31);
+        taken = 0;
+        window = high_;
       }
-#pragma unroll
-      for (int i = 0; i < 8; ++i) {
-        if (i != j) continue;
-        symbols[i] = symbols[i] & ~mask | symbol;
-        exponents[i] = exponents[i] & ~mask | exponent;
-      }
+    }
+    if (__any_sync(all_lanes, (escapes[0] | escapes[1]) != 0)) {
+      // Bit 15 - i: row i of the even channel; 31 - i: of the odd one.
+      take_escapes(escapes[0] << 3 & 0xff00ff00u | escapes[1] >> 5 & 0x00ff00ffu, words);
     }
   }
 
@@ -227,6 +180,51 @@ class LaneReader {
   __device__ __forceinline__ void drop(std::uint32_t size) {
     high_ = __funnelshift_l(low_, high_, size);
     low_ = __funnelshift_l(0, low_, size);
+    count_ -= size;
+  }
+  /// Lanes with fewer than 32 bits take a word each. There may be too few: what is then taken is of
+  /// no matter, as the end will not be where it should.
+  /// `taken` bits have been dropped since it was known how many there are.
+  __device__ __forceinline__ void refill(std::uint32_t taken = 0) {
+    const std::uint32_t wanting =
+        __ballot_sync(all_lanes, static_cast<int>(taken) > static_cast<int>(count_ - 32));
+    const std::uint32_t word =
+        load_shared((at_ - 4 * __popc(wanting & from_here_)) % ring_size | ring_);
+    at_ -= 4 * __popc(wanting);
+    count_ -= taken;
+    // Shifts by 32 or more give 0; in assembly, for want of such shifts in the language.
+    asm("{.reg .pred wants; .reg .b32 part, rest; setp.lt.u32 wants, %2, 32; shr.b32 part, %3, %2;"
+        " or.b32 %0, %0, part; sub.u32 rest, 32, %2; @wants shl.b32 %1, %3, rest;"
+        " @wants add.u32 %2, %2, 32;}"
+        : "+r"(high_), "+r"(low_), "+r"(count_)
+        : "r"(word));
+  }
+
+  /// Puts the payloads of a chunk's escapes in place. By way of shared memory, as rows are
+  /// numbered.
+  __device__ __forceinline__ void take_escapes(std::uint32_t escapes,
+                                               std::uint32_t (&words)[chunk_rows]) {
+#pragma unroll
+    for (std::uint32_t i = 0; i < chunk_rows; ++i) store_shared(patches_ + 128 * i, words[i]);
+    std::uint32_t rows = __reduce_or_sync(all_lanes, (escapes | escapes >> 16) & 0xffff);
+#pragma unroll 1
+    while (rows != 0) {
+      const std::uint32_t bit = 31 - __clz(rows);
+      rows ^= 1u << bit;
+      fill(32);
+      const std::uint32_t at = patches_ + 128 * (15 - bit);
+#pragma unroll
+      for (int c = 0; c < 2; ++c) {
+        if ((escapes >> (bit + 16 * c) & 1) == 0) continue;
+        const bool is_zero = high_ >> 31 == 0;
+        const std::uint32_t bits = is_zero ? 0 : high_ >> 21 & 1023;  // e, sign, top bit
+        drop(is_zero ? 1 : 11);
+        store_shared_16(at + 2 * c, bits >> 2 << 7 | (bits & 2) << 14 | (bits & 1) << 6);
+      }
+      refill();
+    }
+#pragma unroll
+    for (std::uint32_t i = 0; i < chunk_rows; ++i) words[i] = load_shared(patches_ + 128 * i);
   }
   /// Loads the lane's part of the block of 512 bytes before the last, of which `size` are wanted.
   __device__ __forceinline__ void prefetch(std::uint32_t size) {
@@ -245,7 +243,8 @@ class LaneReader {
   }
 
   std::uint32_t ring_;
-  std::uint32_t below_;
+  std::uint32_t patches_;
+  std::uint32_t from_here_;  ///< this lane and those above
   std::uint32_t begin_;
   std::uint32_t table_[2];
   std::uint32_t at_;      ///< where the words that are left end, in the piece
@@ -268,22 +267,5 @@ __device__ __forceinline__ void unpack_rest(const std::uint32_t (&rest)[rest_wor
 #pragma unroll
   for (int i = 0; i < 8; ++i) low[i] |= rest[4 + i / 4] >> i % 4 * 2 & 0x03030303u;
 }
-
-/// Signs of four values each, as `take_symbols` has them, where some channels code them as changes.
-class SignCarry {
- public:
-  __device__ __forceinline__ explicit SignCarry(std::uint32_t changes) : changes_(changes) {}
-
-  __device__ __forceinline__ std::uint32_t signs_of(std::uint32_t symbols) {
-    std::uint32_t signs = symbols & 0x80808080u ^ above_;
-    signs ^= signs << 16 & changes_ << 16;
-    above_ = signs >> 16 & changes_;
-    return signs;
-  }
-
- private:
-  std::uint32_t changes_;
-  std::uint32_t above_{};
-};
 
 }  // namespace offramp::exact_dense::gpu

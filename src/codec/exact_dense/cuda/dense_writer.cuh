@@ -124,9 +124,9 @@ class RowFeed {
   }
   /// The lane's word of the row above chunk g, which is not the first.
   [[nodiscard]] __device__ __forceinline__ std::uint32_t row_above(std::uint32_t g) const {
-    return *reinterpret_cast<const std::uint32_t*>(from_ -
-                                                   (lane_ / 8 * row_size_ + lane_ % 8 * 16) +
-                                                   4 * lane_ + (g * chunk_rows - 1) * row_size_);
+    const std::byte* const first = from_ - (lane_ / 8 * row_size_ + lane_ % 8 * 16);
+    return __ldg(reinterpret_cast<const std::uint32_t*>(first + 4 * lane_ +
+                                                        (g * chunk_rows - 1) * row_size_));
   }
 
  private:
@@ -250,9 +250,9 @@ class LaneCoder {
       if (shift + count_ > 32) or_shared(at + 4, head >> (32 - shift));
     }
     __syncwarp();
-    stream_[words_ + lane] = buffer_;
+    __stcg(stream_ + words_ + lane, buffer_);
     if (lane < (size - heap_header_size - side) / 4 - words_ - 32) {
-      stream_[words_ + 32 + lane] = load_shared(room + 4 * lane);
+      __stcg(stream_ + words_ + 32 + lane, load_shared(room + 4 * lane));
     }
 #pragma unroll
     for (std::uint32_t i = 0; i < 5; ++i) {
@@ -297,7 +297,7 @@ class LaneCoder {
     const bool is_full = count_ >= 32;
     const std::uint32_t full = __ballot_sync(all_lanes, is_full);
     if (is_full) {
-      stream_[min(words_ + __popc(full & below_), last_word_)] = buffer_;
+      __stcg(stream_ + min(words_ + __popc(full & below_), last_word_), buffer_);
       buffer_ = __funnelshift_rc(low_, high_, 64 - count_);
       count_ -= 32;
     }

@@ -13,6 +13,12 @@ namespace {
 
 constexpr std::uint32_t max_threads = 512;
 
+// Warps share the pieces by segments: a large piece is no work for one.
+constexpr std::uint32_t segment_units = 256;
+__host__ __device__ std::uint32_t segments_of(const Batch& batch) {
+  return (batch.staging_size / 16 + segment_units - 1) / segment_units;
+}
+
 __device__ __forceinline__ std::uint32_t inclusive_scan(std::uint32_t x) {
   const std::uint32_t lane = threadIdx.x % 32;
 #pragma unroll
@@ -162,35 +168,39 @@ __global__ __launch_bounds__(max_threads) void order_tiles(const __grid_constant
   // Then bodies and heap pieces are placed later.
   if (is_odd || (is_large && !pieces_fit(chunk, std::uint64_t{heap_total} * 16))) return;
   auto* const heap = reinterpret_cast<uint4*>(out + bodies + bodies_size);
-  const auto copy_piece = [&](std::uint32_t k) {
+  const std::uint32_t segments = segments_of(batch);
+  for (std::uint32_t q = warp; q < count * segments; q += blockDim.x / 32) {
+    const std::uint32_t k = q / segments;
     const std::uint32_t units = units_of[k];
-    if (units * 16 > batch.staging_size) return;  // was not staged
+    if (units * 16 > batch.staging_size) continue;  // it was not staged
     const auto* const from =
         reinterpret_cast<const uint4*>(out + staging_of(chunk, batch.staging_size, first + k));
     uint4* const to = heap + begin[k];
-    for (std::uint32_t j = lane; j < units; j += 128) {
+    const std::uint32_t begin_unit = q % segments * segment_units;
+    const std::uint32_t end_unit = min(units, begin_unit + segment_units);
+    for (std::uint32_t j = begin_unit + lane; j < end_unit; j += 128) {
       uint4 v[4];
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        if (j + 32 * i < units) v[i] = __ldcs(from + j + 32 * i);
+        if (j + 32 * i < end_unit) v[i] = __ldcs(from + j + 32 * i);
       }
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        if (j + 32 * i < units) __stcs(to + j + 32 * i, v[i]);
+        if (j + 32 * i < end_unit) __stcs(to + j + 32 * i, v[i]);
       }
     }
-  };
-  for (std::uint32_t k = warp; k < count; k += blockDim.x / 32) copy_piece(k);
+  }
 }
 
 }  // namespace
 
 cudaError_t launch_order(const Batch& batch, cudaStream_t stream) {
   return with_source(batch, [&]<Source source>() {
-    // A warp for every two tiles, and a thread for each: copying the pieces is waiting for memory.
-    const std::uint32_t tiles = (batch.tiles + batch.works - 1) / batch.works;
+    // A warp for every two segments, and a thread for each tile: copying is waiting for memory.
+    const std::uint32_t segments =
+        (batch.tiles + batch.works - 1) / batch.works * segments_of(batch);
     const std::uint32_t threads = std::max((batch.work_tiles + 31) / 32 * 32,
-                                           std::clamp(16 * tiles / 32 * 32, 64u, max_threads));
+                                           std::clamp(segments / 2 * 32, 64u, max_threads));
     return launch_early(order_tiles<source>, batch.works, threads, 0, batch, stream);
   });
 }
