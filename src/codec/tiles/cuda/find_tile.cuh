@@ -44,15 +44,13 @@ __device__ __forceinline__ const Chunk& chunk_at(const Batch& batch, std::uint32
 }
 template <Source source>
 __device__ __forceinline__ std::uint32_t chunk_of_tile(const Batch& batch, std::uint32_t tile) {
-  return find_chunk<source>(batch, tile, batch.tiles_per_chunk, [&](std::uint32_t i) {
-    return chunk_at<source>(batch, i).first_tile;
-  });
+  return find_chunk<source>(batch, tile, batch.tiles_per_chunk,
+                            [&](std::uint32_t i) { return chunk_at<source>(batch, i).first_tile; });
 }
 template <Source source>
 __device__ __forceinline__ std::uint32_t chunk_of_work(const Batch& batch, std::uint32_t work) {
-  return find_chunk<source>(batch, work, batch.works_per_chunk, [&](std::uint32_t i) {
-    return chunk_at<source>(batch, i).first_work;
-  });
+  return find_chunk<source>(batch, work, batch.works_per_chunk,
+                            [&](std::uint32_t i) { return chunk_at<source>(batch, i).first_work; });
 }
 
 /// The chunk that has record `record`, for the calling thread alone.
