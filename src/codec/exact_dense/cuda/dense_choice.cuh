@@ -171,11 +171,11 @@ __device__ __forceinline__ void rotate(std::uint32_t (&counts)[8], std::uint32_t
 /// The least cost of one top for all channels, with top - `first` and class below it. Tops from
 /// `first` on, `tops` of them. Of the counts, those of signs and changes that differ are in use no
 /// more: bins of all channels go there.
-__device__ __noinline__ std::uint32_t best_shared(std::uint32_t counts, std::uint32_t zeros,
-                                                  std::uint32_t first, std::uint32_t tops) {
+__device__ __forceinline__ std::uint32_t best_shared(std::uint32_t counts, std::uint32_t zeros,
+                                                     std::uint32_t first, std::uint32_t tops) {
   const std::uint32_t lane = threadIdx.x % 32;
   const std::uint32_t room = counts - 4 * lane + change_step;
-  __syncwarp();
+  sync_warp();
 #pragma unroll 1
   for (std::uint32_t i = 0; i < 8; ++i) {  // four bins of both channels at a time
     const std::uint32_t at = counts + i / 4 * (sign_step + change_step) + i % 4 * 128;
@@ -189,7 +189,7 @@ __device__ __noinline__ std::uint32_t best_shared(std::uint32_t counts, std::uin
     }
   }
   zeros = __reduce_add_sync(all_lanes, zeros);
-  __syncwarp();
+  sync_warp();
   const std::uint32_t k = lane % class_count;
   std::uint32_t best = ~0u;
   for (std::uint32_t i = lane / class_count; i < tops; i += 2) {

@@ -118,7 +118,7 @@ __device__ __forceinline__ bool take_tile(const Chunk& chunk, std::uint32_t tile
   return outcome != Outcome::left;
 }
 
-template <bool flat>
+template <Source source, bool flat>
 __global__ __launch_bounds__(32 * max_warps,
                              1) void decode_tiles(const __grid_constant__ Batch batch) {
   extern __shared__ __align__(1024) std::uint8_t shared[];
@@ -133,28 +133,31 @@ __global__ __launch_bounds__(32 * max_warps,
   __syncthreads();
   for (std::uint32_t number = warp * gridDim.x + blockIdx.x; number < batch.tiles;
        number += warps * gridDim.x) {
-    const Chunk& chunk = tiles::gpu::chunk_at<Source::any>(
-        batch, tiles::gpu::chunk_of_tile<Source::any>(batch, number));
+    const Chunk& chunk =
+        tiles::gpu::chunk_at<source>(batch, tiles::gpu::chunk_of_tile<source>(batch, number));
     const std::uint32_t tile = number - chunk.first_tile;
     const bool is_done = take_tile<flat>(chunk, tile, room);
     if (lane == 0) {
       batch.records.heap_units[chunk.first_record + tile] =
           is_done ? std::uint16_t{0} : tiles::gpu::not_coded;
     }
-    __syncwarp();
+    sync_warp();
   }
 }
 
 }  // namespace
 
 cudaError_t launch_decode(const Batch& batch, cudaStream_t stream) {
-  const auto kernel = batch.is_flat ? decode_tiles<true> : decode_tiles<false>;
-  const std::uint32_t warps = warps_for(batch.tiles);
-  const cudaError_t status = cudaFuncSetAttribute(
-      kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_size(max_warps));
-  if (status != cudaSuccess) return status;
-  kernel<<<std::min(multiprocessors, batch.tiles), 32 * warps, shared_size(warps), stream>>>(batch);
-  return cudaGetLastError();
+  return tiles::gpu::with_kind(batch, [&]<Source source, bool flat>() {
+    const auto kernel = decode_tiles<source, flat>;
+    const std::uint32_t warps = warps_for(batch.tiles);
+    const cudaError_t status = cudaFuncSetAttribute(
+        kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_size(max_warps));
+    if (status != cudaSuccess) return status;
+    kernel<<<std::min(multiprocessors, batch.tiles), 32 * warps, shared_size(warps), stream>>>(
+        batch);
+    return cudaGetLastError();
+  });
 }
 
 }  // namespace offramp::exact_dense::gpu

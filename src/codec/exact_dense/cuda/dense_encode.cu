@@ -68,12 +68,12 @@ __device__ __forceinline__ std::uint32_t encode_tile(const std::byte* from, std:
   for (std::uint32_t i = 0; i < 8; ++i) {
     store_shared(room + i / 4 * sign_step + i % 4 * 512 + 16 * lane, uint4{});
   }
-  __syncwarp();
+  sync_warp();
   LaneChoice lane_choice;
   const TileChoice tile = choose(from + 4 * lane, row_size, room + 4 * lane, lane_choice);
   // Below such a top, distances wrap, and a zero may be no escape.
   if (!tile.varies || tile.least < 15) return tiles::gpu::not_coded;
-  __syncwarp();
+  sync_warp();
 
   const std::uint32_t side = write_side(tile, lane_choice, target.heap);
   LaneCoder coder(lane_choice, symbols, target.heap + heap_header_size + side,
@@ -116,9 +116,13 @@ __device__ __forceinline__ std::uint32_t encode_tile(const std::byte* from, std:
   return size / 16;
 }
 
+// Coding again is rare: half the warps, so that none has to wait for registers in memory.
+template <bool placed>
+constexpr std::uint32_t most_warps = placed ? min_warps : max_warps;
+
 // `placed`: to where the directories say.
-template <bool flat, bool placed>
-__global__ __launch_bounds__(32 * max_warps,
+template <Source source, bool flat, bool placed>
+__global__ __launch_bounds__(32 * most_warps<placed>,
                              1) void encode_tiles(const __grid_constant__ Batch batch) {
   extern __shared__ __align__(1024) std::uint8_t shared[];
   const std::uint32_t lane = threadIdx.x % 32, warps = blockDim.x / 32;
@@ -137,8 +141,8 @@ __global__ __launch_bounds__(32 * max_warps,
 
   for (std::uint32_t number = warp * gridDim.x + blockIdx.x; number < batch.tiles;
        number += warps * gridDim.x) {
-    const std::uint32_t chunk_number = tiles::gpu::chunk_of_tile<Source::any>(batch, number);
-    const Chunk& chunk = tiles::gpu::chunk_at<Source::any>(batch, chunk_number);
+    const std::uint32_t chunk_number = tiles::gpu::chunk_of_tile<source>(batch, number);
+    const Chunk& chunk = tiles::gpu::chunk_at<source>(batch, chunk_number);
     const std::uint32_t tile = number - chunk.first_tile;
     const auto place = tiles::gpu::place_of<flat>(chunk, tile);
     const std::byte* const from = chunk.in + place.first_elem * 2;
@@ -177,7 +181,7 @@ __global__ __launch_bounds__(32 * max_warps,
     }
     const std::uint32_t units = encode_tile(from, row_size, target, symbols, room);
     if (!placed && lane == 0) heap_units = static_cast<std::uint16_t>(units);
-    __syncwarp();
+    sync_warp();
   }
 }
 
@@ -188,30 +192,35 @@ struct Shape {
 };
 
 // Lets the kernel have its shared memory.
-cudaError_t prepare(Kernel kernel, const Batch& batch, Shape& shape) {
-  const std::uint32_t warps = warps_for(batch.tiles);
+cudaError_t prepare(Kernel kernel, const Batch& batch, std::uint32_t most, Shape& shape) {
+  const std::uint32_t warps = std::min(warps_for(batch.tiles), most);
   shape = {std::min(multiprocessors, batch.tiles), 32 * warps, shared_size(warps)};
   return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                              shared_size(max_warps));
+                              shared_size(most));
 }
 
 }  // namespace
 
 cudaError_t launch_encode(const Batch& batch, cudaStream_t stream) {
-  const Kernel kernel = batch.is_flat ? encode_tiles<true, false> : encode_tiles<false, false>;
-  Shape shape{};
-  if (const cudaError_t status = prepare(kernel, batch, shape); status != cudaSuccess)
-    return status;
-  kernel<<<shape.blocks, shape.threads, shape.shared, stream>>>(batch);
-  return cudaGetLastError();
+  return tiles::gpu::with_kind(batch, [&]<Source source, bool flat>() {
+    const Kernel kernel = encode_tiles<source, flat, false>;
+    Shape shape{};
+    const cudaError_t status = prepare(kernel, batch, most_warps<false>, shape);
+    if (status != cudaSuccess) return status;
+    kernel<<<shape.blocks, shape.threads, shape.shared, stream>>>(batch);
+    return cudaGetLastError();
+  });
 }
 
 cudaError_t launch_place(const Batch& batch, cudaStream_t stream) {
-  const Kernel kernel = encode_tiles<false, true>;
-  Shape shape{};
-  if (const cudaError_t status = prepare(kernel, batch, shape); status != cudaSuccess)
-    return status;
-  return tiles::gpu::launch_early(kernel, shape.blocks, shape.threads, shape.shared, batch, stream);
+  return tiles::gpu::with_source(batch, [&]<Source source>() {
+    const Kernel kernel = encode_tiles<source, false, true>;
+    Shape shape{};
+    const cudaError_t status = prepare(kernel, batch, most_warps<true>, shape);
+    if (status != cudaSuccess) return status;
+    return tiles::gpu::launch_early(kernel, shape.blocks, shape.threads, shape.shared, batch,
+                                    stream);
+  });
 }
 
 }  // namespace offramp::exact_dense::gpu

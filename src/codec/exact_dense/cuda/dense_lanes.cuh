@@ -12,6 +12,13 @@ __device__ __forceinline__ std::uint32_t shared_address(const void* at) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(at));
 }
 
+/// What lanes wrote to shared memory is seen by the others. The compiler moves no load in assembly
+/// over it.
+__device__ __forceinline__ void sync_warp() {
+  __syncwarp();
+  asm volatile("" ::: "memory");
+}
+
 /// Loads and stores of shared memory by 32-bit address: no 64-bit arithmetic.
 __device__ __forceinline__ std::uint32_t load_shared(std::uint32_t at) {
   std::uint32_t value;

@@ -238,7 +238,7 @@ class LaneReader {
       loaded_ -= 512;
       store_shared(ring_ | (loaded_ + 16 * (threadIdx.x % 32)) % ring_size, next_);
       if (loaded_ > 0) prefetch(512);
-      __syncwarp();
+      sync_warp();
     }
   }
 

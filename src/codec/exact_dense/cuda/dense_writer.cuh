@@ -107,14 +107,14 @@ class RowFeed {
   }
   /// The lane's words of chunk g, which is staged, and stages the one before it.
   __device__ __forceinline__ void take(std::uint32_t g, std::uint32_t (&v)[chunk_rows]) const {
-    __syncwarp();  // all have read what is written over
+    sync_warp();  // all have read what is written over
     if (g > 0) {
       stage(g - 1);
       asm volatile("cp.async.wait_group 1;" ::: "memory");
     } else {
       asm volatile("cp.async.wait_group 0;" ::: "memory");
     }
-    __syncwarp();
+    sync_warp();
 #pragma unroll
     for (std::uint32_t i = 0; i < chunk_rows; ++i) v[i] = load_shared(staged(g) + 128 * i);
   }
@@ -240,16 +240,16 @@ class LaneCoder {
     const std::uint32_t used = heap_header_size + side + 4 * (words_ + 32 + head_words);
     const std::uint32_t size = (used + 15) / 16 * 16;
     if (words_ + 32 + head_words > last_word_ + 1) return size;  // there is no room for it
-    __syncwarp();
+    sync_warp();
     store_shared(room + 4 * lane, 0);
-    __syncwarp();
+    sync_warp();
     if (count_ != 0) {
       const std::uint32_t head = high_ >> (32 - count_);
       const std::uint32_t at = room + begin / 32 * 4, shift = begin % 32;
       or_shared(at, head << shift);
       if (shift + count_ > 32) or_shared(at + 4, head >> (32 - shift));
     }
-    __syncwarp();
+    sync_warp();
     __stcg(stream_ + words_ + lane, buffer_);
     if (lane < (size - heap_header_size - side) / 4 - words_ - 32) {
       __stcg(stream_ + words_ + 32 + lane, load_shared(room + 4 * lane));
