@@ -112,7 +112,7 @@ class LaneReader {
                                         std::uint32_t patches)
       : ring_(ring),
         patches_(patches + 4 * (threadIdx.x % 32)),
-        from_here_(~lanes_below()),
+        below_(lanes_below()),
         begin_(piece.stream) {
     constexpr std::uint32_t stride = sizeof(block::DecodeTable) / class_count;
     table_[0] = table + half(piece.classes, 0) * stride;
@@ -156,8 +156,9 @@ class LaneReader {
       if (v % 3 == 2 || v + 1 == 2 * static_cast<int>(chunk_rows)) {
         low_ = __funnelshift_l(0, low_, taken);
         high_ = window;
-        refill(taken & 31);
+        count_ -= taken & 31;
         taken = 0;
+        refill();
         window = high_;
       }
     }
@@ -184,14 +185,11 @@ class LaneReader {
   }
   /// Lanes with fewer than 32 bits take a word each. There may be too few: what is then taken is of
   /// no matter, as the end will not be where it should.
-  /// `taken` bits have been dropped since it was known how many there are.
-  __device__ __forceinline__ void refill(std::uint32_t taken = 0) {
-    const std::uint32_t wanting =
-        __ballot_sync(all_lanes, static_cast<int>(taken) > static_cast<int>(count_ - 32));
-    const std::uint32_t word =
-        load_shared((at_ - 4 * __popc(wanting & from_here_)) % ring_size | ring_);
+  __device__ __forceinline__ void refill() {
+    const std::uint32_t wanting = __ballot_sync(all_lanes, count_ < 32);
     at_ -= 4 * __popc(wanting);
-    count_ -= taken;
+    const std::uint32_t word =
+        load_shared((at_ + 4 * __popc(wanting & below_)) % ring_size | ring_);
     // Shifts by 32 or more give 0; in assembly, for want of such shifts in the language.
     asm("{.reg .pred wants; .reg .b32 part, rest; setp.lt.u32 wants, %2, 32; shr.b32 part, %3, %2;"
         " or.b32 %0, %0, part; sub.u32 rest, 32, %2; @wants shl.b32 %1, %3, rest;"
@@ -244,7 +242,7 @@ class LaneReader {
 
   std::uint32_t ring_;
   std::uint32_t patches_;
-  std::uint32_t from_here_;  ///< this lane and those above
+  std::uint32_t below_;
   std::uint32_t begin_;
   std::uint32_t table_[2];
   std::uint32_t at_;      ///< where the words that are left end, in the piece
