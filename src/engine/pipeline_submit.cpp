@@ -35,7 +35,10 @@ Ticket PipelineCore::submit(StreamRef stream, const Chunk& chunk) {
     // Copies may be under way: the slot goes to the thread that waits for them. A chunk of which
     // only a part got in fails the pipeline.
     fail_with_current("submit", accepted_chunks());
-    if (slot != no_slot) close_fill(slot, true);
+    try {
+      if (slot != no_slot) close_fill(slot, true);
+    } catch (...) {  // a device that has failed records no event either: the slot stays where it is
+    }
     end_submit();
     throw;
   }

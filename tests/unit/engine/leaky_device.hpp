@@ -4,13 +4,16 @@
 
 #include "unit/engine/engine_kit.hpp"
 
+#include <offramp/core/error.hpp>
 #include <offramp/device/device_table.hpp>
+
+#include <atomic>
 
 namespace offramp::testing_engine {
 
 enum class LeftOut { nothing, stream_wait, event_sync };
 
-/// The host device without one of its barriers.
+/// The host device without one of its barriers, or one that fails.
 class LeakyDevice final : public Device {
  public:
   explicit LeakyDevice(LeftOut left_out) : left_out_(left_out) {}
@@ -46,11 +49,18 @@ class LeakyDevice final : public Device {
   void destroy_stream(void* native) noexcept override { delete static_cast<Stream*>(native); }
   void* make_native_event() override { return new Event(host_device().make_event()); }
   void destroy_event(void* native) noexcept override { delete static_cast<Event*>(native); }
-  void record(Event& event, StreamRef stream) override { host(event).record(host(stream)); }
+  void record(Event& event, StreamRef stream) override {
+    if (fails)
+      throw MachineError(
+          {.code = ErrorCode::device, .what = "the device failed", .path = {}, .remedy = {}});
+    host(event).record(host(stream));
+  }
   void sync_event(const Event& event) override {
     if (left_out_ != LeftOut::event_sync) host(event).sync();
   }
   bool is_event_done(const Event& event) override { return host(event).is_done(); }
+
+  std::atomic<bool> fails{};  ///< events can no longer be recorded
 
  private:
   static StreamRef host(StreamRef stream) { return *static_cast<Stream*>(stream.native()); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What fails, when it fails, and that everything ends.
 #include "unit/engine/engine_kit.hpp"
+#include "unit/engine/leaky_device.hpp"
 
 #include <offramp/core/error.hpp>
 
@@ -241,6 +242,23 @@ TEST_P(FailureTest, ASlotMayOutliveItsPipeline) {
   slot = pipeline.acquire();
   pipeline = this->pipeline();
   std::ranges::fill(slot->bytes(), std::byte{1});  // still there: a sanitizer would tell
+}
+
+TEST_P(FailureTest, ADeviceThatRecordsNoMoreEventsHoldsUpNobody) {
+  LeakyDevice device(LeftOut::nothing);
+  auto with = settings();
+  with.device = &device;
+  with.abandon_after = 60s;
+  const Stream own = device.make_stream();
+  const auto begin = Ticket::Clock::now();
+  {
+    Pipeline pipeline = this->pipeline(with);
+    static_cast<void>(submit_one(pipeline, own, "t", source).wait_staged());
+    device.fails = true;
+    EXPECT_THROW(submit_one(pipeline, own, "t", source), MachineError);
+    EXPECT_THROW(pipeline.close(), MachineError);
+  }
+  EXPECT_LT(Ticket::Clock::now() - begin, 30s) << "the end waited for a submit that was over";
 }
 
 }  // namespace
