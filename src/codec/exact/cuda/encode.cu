@@ -86,6 +86,7 @@ __device__ __forceinline__ void encode_tile(const Batch& batch, std::uint32_t ti
       if (number == 0) {
         batch.records.is_odd[chunk_number] = 0;
         batch.records.raw_tiles[chunk_number] = 0;
+        batch.records.is_large[chunk_number] = 0;
       }
       if (!is_fast) heap_units = tiles::gpu::not_coded;
       batch.records.body_units[record] = 0;

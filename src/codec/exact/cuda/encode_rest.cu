@@ -52,6 +52,7 @@ __global__ __launch_bounds__(256) void measure_rest(const __grid_constant__ Batc
               records.mode[record] = coded.mode;
               atomicAdd(&records.counters[tiles::gpu::rest_tiles], 1u);
               if (coded.mode == tiles::raw_mode) atomicAdd(&records.raw_tiles[chunk_number], 1u);
+              if (coded.heap_size > batch.staging_size) records.is_large[chunk_number] = 1;
               // A tiered body has its nominal size.
               if (coded.mode != tiered_mode && atomicExch(&records.is_odd[chunk_number], 1u) == 0) {
                 atomicAdd(&records.counters[tiles::gpu::odd_chunks], 1u);
@@ -68,8 +69,13 @@ __global__ __launch_bounds__(256) void place_rest(const __grid_constant__ Batch 
   if (records.counters[tiles::gpu::rest_tiles] == 0) return;
   tiles::gpu::for_tiles<Source::any>(
       batch,
-      [&](std::uint32_t, std::uint32_t, std::uint32_t record) {
-        return records.body_units[record] != 0;
+      [&](std::uint32_t chunk_number, std::uint32_t, std::uint32_t record) {
+        if (records.body_units[record] != 0) return true;
+        // Ordinary tiles too where nothing could be moved: heap pieces in order reach the staging.
+        if (records.is_odd[chunk_number] != 0 || records.is_large[chunk_number] == 0) return false;
+        const Chunk& chunk = tiles::gpu::chunk_at<Source::any>(batch, chunk_number);
+        const auto* const header = reinterpret_cast<const uint4*>(chunk.out);
+        return !tiles::gpu::pieces_fit(chunk, tiles::gpu::join(header[1].x, header[1].y));
       },
       [&](std::uint32_t chunk_number, std::uint32_t number) {
         const Chunk& chunk = tiles::gpu::chunk_at<Source::any>(batch, chunk_number);
@@ -94,6 +100,7 @@ __global__ void mark_all(const __grid_constant__ Batch batch) {
   for (std::uint32_t i = first; i < batch.chunks; i += step) {
     records.is_odd[i] = 0;
     records.raw_tiles[i] = 0;
+    records.is_large[i] = 0;
   }
   if (first < 2) records.counters[first] = 0;
 }

@@ -65,8 +65,8 @@ struct Records {
   std::uint32_t* is_odd{};       ///< of each chunk: not 0 where a tile is not nominal
   std::uint32_t* raw_tiles{};    ///< of each chunk: how many; if all are raw, it is uniform too
   std::uint32_t* other_tiles{};  ///< the same of the other mode, where there is one
-  std::uint32_t* is_large{};  ///< of each chunk: a piece is larger than its staging, if they may be
-  std::uint32_t* counters{};  ///< tiles left to the general coder; odd chunks
+  std::uint32_t* is_large{};     ///< of each chunk: not 0 where a piece is larger than its staging
+  std::uint32_t* counters{};     ///< tiles left to the general coder; odd chunks
 };
 
 /// Numbers of the counters.
@@ -99,8 +99,7 @@ struct Batch {
   std::uint32_t staging_size{};
   TileMode nominal_mode{};
   TileMode other_mode{no_mode};
-  bool may_be_large{};  ///< heap pieces may be larger than their staging: `is_large` is kept
-  bool is_flat{};       ///< all tiles are full, their values contiguous and 16-byte aligned
+  bool is_flat{};  ///< all tiles are full, their values contiguous and 16-byte aligned
 
   [[nodiscard]] Source source() const noexcept {
     return table != nullptr ? Source::table : chunks > 1 ? Source::few : Source::one;

@@ -76,7 +76,7 @@ __global__ __launch_bounds__(max_threads) void order_tiles(const __grid_constant
   const std::uint16_t* const heap_units = batch.records.heap_units + chunk.first_record;
   const std::uint16_t* const body_units = batch.records.body_units + chunk.first_record;
   const bool is_odd = batch.records.is_odd[chunk_number] != 0;
-  const bool is_large = batch.may_be_large && batch.records.is_large[chunk_number] != 0;
+  const bool is_large = batch.records.is_large[chunk_number] != 0;
   TileMode uniform_mode = is_odd ? no_mode : batch.nominal_mode;
   if (is_odd && batch.records.raw_tiles[chunk_number] == chunk.tiles) uniform_mode = raw_mode;
   if (is_odd && batch.other_mode != no_mode &&

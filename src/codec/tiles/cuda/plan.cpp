@@ -165,7 +165,6 @@ void Plan::complete(std::byte* device, Batch& batch) const noexcept {
   batch.staging_size = coding_.staging_size;
   batch.nominal_mode = coding_.nominal_mode;
   batch.other_mode = coding_.other_mode;
-  batch.may_be_large = coding_.stages_full_tiles_only;
   batch.block_scratch_size = static_cast<std::uint32_t>(block_scratch_);
   const auto take = [&](std::size_t bytes) {
     std::byte* const at = device;
