@@ -151,6 +151,16 @@ std::size_t OffloadCore::device_memory() {
   return sum + (lane_ ? lane_->device_memory() : 0);
 }
 
+// Device memory is given back on the encoder's stream: behind what copies still read of it.
+OffloadCore::~OffloadCore() {
+  try {
+    Event copied = device_.make_event();
+    copied.record(copy_stream_);
+    encode_stream_.ref().wait(copied);
+  } catch (...) {  // the device has failed, and runs no copies
+  }
+}
+
 void OffloadCore::end_all() noexcept {
   end(settings_.abandon_after);
   std::shared_ptr<RestoreLane> lane;

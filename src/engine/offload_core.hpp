@@ -51,6 +51,7 @@ class OffloadCore final : public Flow {
  public:
   OffloadCore(OffloaderSettings settings, Codec codec, std::shared_ptr<RecordSink> sink,
               MissingWait missing = MissingWait::none);
+  ~OffloadCore() override;
 
   void start() override;
 
