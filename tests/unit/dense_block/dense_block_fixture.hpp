@@ -56,4 +56,7 @@ template <class B>
 [[nodiscard]] bool dense_decode_by_block(CpuBlock& block, DType dtype, TileExtent extent,
                                          const Coded& coded, Place place, ByteVector& values);
 
+inline constexpr exact::block::TileCode dense_code{dense_encode_on_host, dense_decode_on_host,
+                                                   dense_encode_by_block, dense_decode_by_block};
+
 }  // namespace offramp::exact_dense::block

@@ -110,4 +110,16 @@ struct DecodeCall {
                      place, values);
 }
 
+/// A tile code, by the host and by a block.
+struct TileCode {
+  Coded (*encode_on_host)(const TileSample& sample);
+  bool (*decode_on_host)(DType dtype, TileExtent extent, const Coded& coded, ByteVector& values);
+  Coded (*encode_by_block)(CpuBlock& block, const TileSample& sample, Place place);
+  bool (*decode_by_block)(CpuBlock& block, DType dtype, TileExtent extent, const Coded& coded,
+                          Place place, ByteVector& values);
+};
+
+inline constexpr TileCode exact_code{encode_on_host, decode_on_host, encode_by_block,
+                                     decode_by_block};
+
 }  // namespace offramp::exact::block
