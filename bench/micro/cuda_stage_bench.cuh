@@ -8,6 +8,7 @@
 // a call out. nvCOMP is measured on the same bytes where its library is found (nvcomp_ans.hpp).
 #pragma once
 
+#include "../gpu_values.cuh"
 #include "nvcomp_ans.hpp"
 
 #include <offramp/core/buffer.hpp>
@@ -37,28 +38,6 @@ inline void check(cudaError_t status) {
   if (status == cudaSuccess) return;
   std::fprintf(stderr, "CUDA: %s\n", cudaGetErrorString(status));
   std::exit(3);
-}
-
-__global__ void repeat(std::uint16_t* to, std::size_t n, const std::uint16_t* from,
-                       std::size_t period) {
-  for (std::size_t i = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; i < n;
-       i += gridDim.x * std::size_t{blockDim.x}) {
-    std::uint64_t x = i * 0x9e3779b97f4a7c15ull;
-    x ^= x >> 31;
-    const auto stir = static_cast<std::uint16_t>(i < period ? 0 : x >> 40 & 0x3f);
-    to[i] = from[i % period] ^ stir;
-  }
-}
-
-__global__ void count_differences(const uint4* a, const uint4* b, std::size_t n,
-                                  unsigned long long* count) {
-  unsigned long long mine = 0;
-  for (std::size_t i = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; i < n;
-       i += gridDim.x * std::size_t{blockDim.x}) {
-    const uint4 x = a[i], y = b[i];
-    mine += x.x != y.x || x.y != y.y || x.z != y.z || x.w != y.w;
-  }
-  if (mine != 0) atomicAdd(count, mine);
 }
 
 struct Times {

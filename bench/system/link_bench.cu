@@ -7,6 +7,7 @@
 // eight copies in flight. Coded: offramp::Offloader, to its store and back; everything is compared
 // bit for bit. GB/s of original data, by the wall clock, each figure with what it took to the last
 // byte.
+#include "../gpu_values.cuh"
 #include "link_lanes.cuh"
 #include "link_model.cuh"
 
@@ -27,28 +28,8 @@ namespace link_bench {
 namespace {
 
 using namespace offramp;
-
-__global__ void repeat(std::uint16_t* to, std::size_t n, const std::uint16_t* from,
-                       std::size_t period) {
-  for (std::size_t i = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; i < n;
-       i += gridDim.x * std::size_t{blockDim.x}) {
-    std::uint64_t x = i * 0x9e3779b97f4a7c15ull;
-    x ^= x >> 31;
-    const auto stir = static_cast<std::uint16_t>(i < period ? 0 : x >> 40 & 0x7f);
-    to[i] = from[i % period] ^ stir;
-  }
-}
-
-__global__ void count_differences(const uint4* a, const uint4* b, std::size_t n,
-                                  unsigned long long* count) {
-  unsigned long long mine = 0;
-  for (std::size_t i = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; i < n;
-       i += gridDim.x * std::size_t{blockDim.x}) {
-    const uint4 x = a[i], y = b[i];
-    mine += x.x != y.x || x.y != y.y || x.z != y.z || x.w != y.w;
-  }
-  if (mine != 0) atomicAdd(count, mine);
-}
+using bench::count_differences;
+using bench::repeat;
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());

@@ -3,6 +3,7 @@
 #include "core/bytes.hpp"
 #include "core/checks.hpp"
 #include "engine/offload_core.hpp"
+#include "engine/part_checks.hpp"
 
 #include <fmt/format.h>
 
@@ -10,17 +11,10 @@
 #include <utility>
 
 namespace offramp {
+
 void OffloadCore::check(const ChunkTensor& tensor) const {
-  const TensorPart& what = tensor.what;
-  const auto whole = what.tensor.shape.checked_elems();
-  const auto part = what.part.desc.shape.checked_elems();
-  OFFRAMP_EXPECTS(what.tensor.checked_size() && what.part.desc.checked_size(),
-                  "a tensor's size does not fit 64 bits");
-  OFFRAMP_EXPECTS(what.part.desc.dtype == what.tensor.dtype,
-                  "a part has another dtype than its tensor");
-  OFFRAMP_EXPECTS(what.part.first_elem <= *whole && *part <= *whole - what.part.first_elem,
-                  "a part is not inside its tensor");
-  OFFRAMP_EXPECTS(raw_lane_ || kernels_.has_kernels(stage_, what.tensor.dtype),
+  expect_sound(tensor.what);
+  OFFRAMP_EXPECTS(raw_lane_ || kernels_.has_kernels(stage_, tensor.what.tensor.dtype),
                   "the device has no kernels for that codec and dtype: ask "
                   "Offloader::check_supported first");
 }

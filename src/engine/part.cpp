@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checks.hpp"
+#include "engine/part_checks.hpp"
 
 #include <offramp/engine/part.hpp>
 
@@ -81,6 +82,17 @@ Part PartPlan::operator[](std::uint64_t index) const noexcept {
   return {.first_elem = index / inner_count_ * outer_elems_ + begin,
           .desc = {.dtype = tensor_.dtype,
                    .shape = Shape(std::span<const std::uint64_t>(extents.data(), rank_))}};
+}
+
+void expect_sound(const TensorPart& what) {
+  const auto whole = what.tensor.shape.checked_elems();
+  const auto part = what.part.desc.shape.checked_elems();
+  OFFRAMP_EXPECTS(what.tensor.checked_size() && what.part.desc.checked_size(),
+                  "a tensor's size does not fit 64 bits");
+  OFFRAMP_EXPECTS(what.part.desc.dtype == what.tensor.dtype,
+                  "a part has another dtype than its tensor");
+  OFFRAMP_EXPECTS(what.part.first_elem <= *whole && *part <= *whole - what.part.first_elem,
+                  "a part is not inside its tensor");
 }
 
 }  // namespace offramp

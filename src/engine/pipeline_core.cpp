@@ -133,17 +133,6 @@ std::byte* PipelineCore::slot_data(std::size_t slot) const noexcept {
                                    : device_buffers_[slot - host_slab_.slots()].data();
 }
 
-void PipelineCore::check(const TensorPart& what) const {
-  const auto whole = what.tensor.shape.checked_elems();
-  const auto part = what.part.desc.shape.checked_elems();
-  OFFRAMP_EXPECTS(what.tensor.checked_size() && what.part.desc.checked_size(),
-                  "a tensor's size does not fit 64 bits");
-  OFFRAMP_EXPECTS(what.part.desc.dtype == what.tensor.dtype,
-                  "a part has another dtype than its tensor");
-  OFFRAMP_EXPECTS(what.part.first_elem <= *whole && *part <= *whole - what.part.first_elem,
-                  "a part is not inside its tensor");
-}
-
 void PipelineCore::transform(Task& task, std::size_t coder) {
   Fill& fill = coded_fills_[task.coded];
   std::swap(fill, entries_[task.slot].fill);

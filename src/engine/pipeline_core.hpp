@@ -87,7 +87,6 @@ class PipelineCore final : public Flow {
     return has_device_slots() ? host_slab_.slots() : 0;
   }
 
-  void check(const TensorPart& what) const;
   [[nodiscard]] std::optional<std::size_t> begin_chunk();
   void open_fill(std::size_t slot, StreamRef stream, const Chunk& chunk);
   void add_part(std::size_t& slot, StreamRef stream, const Chunk& chunk, const ChunkTensor& from,

@@ -2,6 +2,7 @@
 // How chunks get into the pipeline: submit calls, and the thread that waits for their copies.
 #include "core/bytes.hpp"
 #include "core/checks.hpp"
+#include "engine/part_checks.hpp"
 #include "engine/pipeline_core.hpp"
 
 #include <offramp/core/error.hpp>
@@ -15,7 +16,7 @@ namespace offramp {
 Ticket PipelineCore::submit(StreamRef stream, const Chunk& chunk) {
   OFFRAMP_EXPECTS(!chunk.tensors.empty(), "a chunk has at least one tensor");
   OFFRAMP_EXPECTS(&stream.driver() == &device_, "the stream belongs to another device");
-  for (const ChunkTensor& tensor : chunk.tensors) check(tensor.what);
+  for (const ChunkTensor& tensor : chunk.tensors) expect_sound(tensor.what);
 
   const auto begun = begin_chunk();
   if (!begun) return Ticket(progress(), 0, true);
@@ -137,7 +138,7 @@ Ticket PipelineCore::submit_in_place(std::size_t slot, std::span<const TensorPar
     fill.clear();
     std::uint64_t raw = 0;
     for (const TensorPart& part : parts) {
-      check(part);
+      expect_sound(part);
       raw += fill.add(part).part.desc.size();
       OFFRAMP_EXPECTS(fill.size <= settings_.chunk_size, "the parts do not fit the slot");
     }
