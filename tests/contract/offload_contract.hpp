@@ -168,6 +168,52 @@ TEST_P(OffloadContract, ASourceMayBeGivenUpRightAfterSubmit) {
   }
 }
 
+TEST_P(OffloadContract, ASourceIsLetGoOfOnceItIsStaged) {
+  const OnDevice tensor = make(DType::bf16, {1000, 64}, Kind::channels, 1);
+  const ChunkTensor part = whole_of("t", tensor);
+  for (const char* const name : codecs()) {
+    Offloader offloader(small(), codec(name), std::make_shared<KeepingSink>());
+    auto owner = std::make_shared<int>();
+    const std::weak_ptr<int> watch = owner;
+    const Ticket ticket =
+        offloader.submit(stream, {.tensors = {&part, 1}, .keep_alive = std::move(owner)});
+    EXPECT_TRUE(ticket.wait_staged()) << name;
+    EXPECT_TRUE(watch.expired()) << name;
+    offloader.close();
+  }
+}
+
+TEST_P(OffloadContract, AChunkThatCodesToItsOwnSizeIsWhatTheHostMakesOfIt) {
+  // Values of one exponent, of which more and more, from the last on, become noise.
+  const TensorDesc desc{DType::bf16, {200, 64}};
+  const StageRow& exact = *find_stage(StageId::exact);
+  Workers workers{1};
+  const Bytes noise = testing_samples::sample(desc, Kind::noise, 1);
+  Bytes values = noise;
+  for (std::size_t at = 0; at < values.size(); at += 2) {
+    values[at] &= std::byte{0x7f};
+    values[at + 1] = std::byte{0x3f};
+  }
+  Bytes coded(exact.max_encoded_size(desc)), scratch(exact.encode_scratch_size(desc, 1));
+  std::size_t size = 0;
+  for (std::size_t at = values.size(); at > 0 && size != values.size(); at -= 2) {
+    values[at - 2] = noise[at - 2];
+    values[at - 1] = noise[at - 1];
+    size = exact.encode({.in = {desc, values},
+                         .params = {},
+                         .out = coded,
+                         .scratch = scratch,
+                         .workers = &workers});
+  }
+  ASSERT_EQ(size, values.size()) << "this tests nothing";
+  const std::vector<OnDevice> tensors = just(put(device(), stream, desc, values));
+  const auto sink = std::make_shared<KeepingSink>();
+  Offloader offloader(small(), codec("exact"), sink);
+  offloader.submit(stream, {.tensors = chunk_of(tensors), .keep_alive = {}});
+  offloader.close();
+  expect_same_records(sink->records, host_records(tensors, "exact", small().chunk_size));
+}
+
 TEST_P(OffloadContract, NothingIsReadBeforeTheProducerIsDone) {
   const auto sink = std::make_shared<KeepingSink>();
   const std::vector<OnDevice> tensors = just(make(DType::bf16, {700, 64}, Kind::channels, 1));

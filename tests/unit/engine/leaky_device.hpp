@@ -36,7 +36,11 @@ class LeakyDevice final : public Device {
     // As a slow link would, so that a missing wait shows.
     host_device().call_async(
         host(stream), [](void*) noexcept { std::this_thread::sleep_for(200us); }, nullptr);
+    ++copying_;
     host_device().copy_async(host(stream), copy);
+    host_device().call_async(
+        host(stream), [](void* copying) noexcept { --*static_cast<std::atomic<int>*>(copying); },
+        &copying_);
   }
   void call_async(StreamRef stream, void (*fn)(void*) noexcept, void* arg) override {
     host_device().call_async(host(stream), fn, arg);
@@ -60,23 +64,38 @@ class LeakyDevice final : public Device {
   }
   bool is_event_done(const Event& event) override { return host(event).is_done(); }
 
-  std::atomic<bool> fails{};  ///< events can no longer be recorded
+  std::atomic<bool> fails{};                ///< events can no longer be recorded
+  std::atomic<bool> freed_while_copying{};  ///< memory was given back while a copy was under way
 
  private:
   static StreamRef host(StreamRef stream) { return *static_cast<Stream*>(stream.native()); }
   static Event& host(const Event& event) { return *static_cast<Event*>(event.native()); }
 
   class Memory final : public MemoryResource {
+   public:
+    explicit Memory(LeakyDevice& device) : device_(device) {}
+
+   private:
     std::byte* allocate_async(StreamRef stream, std::size_t size) override {
       return host_device().memory().allocate_async(host(stream), size);
     }
     void free_async(StreamRef stream, std::byte* data, std::size_t size) noexcept override {
+      host_device().call_async(
+          host(stream),
+          [](void* at) noexcept {
+            auto& device = *static_cast<LeakyDevice*>(at);
+            if (device.copying_ > 0) device.freed_while_copying = true;
+          },
+          &device_);
       host_device().memory().free_async(host(stream), data, size);
     }
+
+    LeakyDevice& device_;
   };
 
   LeftOut left_out_;
-  Memory memory_;
+  std::atomic<int> copying_{};
+  Memory memory_{*this};
 };
 
 }  // namespace offramp::testing_engine

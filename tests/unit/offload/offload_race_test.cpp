@@ -58,5 +58,25 @@ TEST(OffloadRace, WithoutTheWaitForTheCopyItCorrupts) {
 #endif
 }
 
+TEST(OffloadRace, DeviceMemoryIsGivenBackBehindTheCopiesThatReadIt) {
+  LeakyDevice slow(LeftOut::nothing);
+  const Stream stream = slow.make_stream();
+  {
+    const OnDevice tensor = put(slow, stream, bf16(4000), smooth_bytes(8000, 1));
+    const auto sink = std::make_shared<PoisonedSink>();
+    sink->expected.push_back(tensor.bytes);
+    const auto core = std::make_shared<OffloadCore>(small_offloader(slow), codec("exact"), sink,
+                                                    MissingWait::landing);
+    core->start();
+    const ChunkTensor part = whole_of("t", tensor);
+    for (int round = 0; round < 3; ++round)
+      core->submit(stream, {.tensors = {&part, 1}, .keep_alive = {}}, nullptr);
+    core->close(std::nullopt);
+    core->end_all();
+  }
+  stream.ref().sync();
+  EXPECT_FALSE(slow.freed_while_copying);
+}
+
 }  // namespace
 }  // namespace offramp::testing_offload
