@@ -137,11 +137,11 @@ TEST_P(CudaStage, LargeHeapPieces) {
 }
 
 TEST_P(CudaStage, OrdinaryTilesAmongLargeHeapPieces) {
-  // In order, the pieces of this chunk reach the places where those of tiles 7 and 15 wait.
+  // Tile 15's piece belongs where that of tile 5 waits.
   Tensor tensor = make(DType::bf16, {4096, 64}, Kind::channels, 8);
   std::mt19937 random(3);
   for (std::size_t i = 0; i < tensor.bytes.size(); i += 2) {
-    if (i / 32768 % 8 == 7) continue;
+    if (i / 32768 == 5 || i / 32768 == 15) continue;
     const auto exponent = random() % 64 == 0 ? 1 + random() % 254 : 100 + random() % 14;
     const auto word = static_cast<std::uint16_t>((random() & 0x807f) | exponent << 7);
     std::memcpy(tensor.bytes.data() + i, &word, 2);
