@@ -36,8 +36,8 @@ int report_faults(const ArchiveReader& reader, const Error& first, const Context
     list.push_back(to_json(fault));
   }
   context.print({{"ok", false}, {"command", "verify"}, {"input", reader.name()}, {"faults", list}},
-                fmt::format("{}: damaged, {} faults; `offramp recover` copies what is whole\n",
-                            reader.name(), faults.size()));
+                fmt::format("{}: damaged, {} fault{}; `offramp recover` copies what is whole\n",
+                            reader.name(), faults.size(), faults.size() == 1 ? "" : "s"));
   return bad_data;
 }
 
