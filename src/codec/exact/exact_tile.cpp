@@ -179,12 +179,6 @@ bool is_ordinary(const Job& job, const BitRanges& ranges) {
   return true;
 }
 
-bool is_sound(TileExtent extent) {
-  return extent.rows >= 1 && extent.rows <= tiles::tile_rows && extent.width >= 1 &&
-         extent.width <= tile_width && extent.values <= extent.rows * extent.width &&
-         extent.values > (extent.rows - 1) * extent.width;
-}
-
 bool decode_planes(const Job& job, Extent extent, bool by_channel, std::span<const std::byte> body,
                    std::span<const std::byte> heap, Lines values) {
   const std::size_t header = form_header_size(job.view.planes);
@@ -238,7 +232,7 @@ CodedTile encode_tile(const Kernels& kernels, DType dtype, TileExtent extent, Co
 bool decode_tile(const Kernels& kernels, DType dtype, TileExtent extent, TileMode mode,
                  std::span<const std::byte> body, std::span<const std::byte> heap, Lines values,
                  std::byte* scratch) {
-  if (!is_sound(extent)) return false;
+  if (!tiles::is_sound(extent)) return false;
   const Job job(kernels, dtype, scratch);
   const std::size_t size = extent.values * job.elem_size;
   const Extent whole{extent.values, extent.width};

@@ -152,6 +152,7 @@ CodedTile encode_tile(const Kernels& kernels, DType dtype, TileExtent extent,
 bool decode_tile(const Kernels& kernels, DType dtype, TileExtent extent, TileMode mode,
                  std::span<const std::byte> body, std::span<const std::byte> heap,
                  tiles::Lines values, std::byte* scratch_bytes) {
+  if (!tiles::is_sound(extent)) return false;
   const Scratch scratch(dtype, scratch_bytes);
   if (mode < plain_mode) {
     return tiles::exact_tile_coder().decode(dtype, extent, mode, body, heap, values, scratch.exact);

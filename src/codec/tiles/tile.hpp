@@ -30,6 +30,13 @@ struct TileExtent {
   [[nodiscard]] constexpr bool is_full() const noexcept { return values == tile_values; }
 };
 
+/// Whether a tile can have that extent. A tile decoder refuses any other.
+[[nodiscard]] constexpr bool is_sound(TileExtent extent) noexcept {
+  return extent.rows >= 1 && extent.rows <= tile_rows && extent.width >= 1 &&
+         extent.width <= tile_width && extent.values <= extent.rows * extent.width &&
+         extent.values > (extent.rows - 1) * extent.width;
+}
+
 /// How a tile was coded. The numbers are part of the format: 0 to 15 belong to `exact`, 16 to 31 to
 /// `exact-dense`, which may use the former too.
 using TileMode = std::uint8_t;

@@ -59,6 +59,9 @@ TEST(OffloadRace, WithoutTheWaitForTheCopyItCorrupts) {
 }
 
 TEST(OffloadRace, DeviceMemoryIsGivenBackBehindTheCopiesThatReadIt) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "what the sink is given has not arrived, on purpose, and the sanitizer stops it";
+#else
   LeakyDevice slow(LeftOut::nothing);
   const Stream stream = slow.make_stream();
   {
@@ -76,6 +79,7 @@ TEST(OffloadRace, DeviceMemoryIsGivenBackBehindTheCopiesThatReadIt) {
   }
   stream.ref().sync();
   EXPECT_FALSE(slow.freed_while_copying);
+#endif
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 namespace offramp::exact::block {
 
 using tiles::CodedTile;
+using tiles::is_sound;
 using tiles::TileExtent;
 using tiles::TileMode;
 
@@ -181,12 +182,6 @@ OFFRAMP_DEVICE CodedTile encode_tile(B& block, DType dtype, TileExtent extent,
   return {.mode = is_sparse ? sparse_mode : plan.mode,
           .body_size = front + plan.body_size,
           .heap_size = plan.heap_size};
-}
-
-[[nodiscard]] constexpr bool is_sound(TileExtent extent) {
-  return extent.rows >= 1 && extent.rows <= tiles::tile_rows && extent.width >= 1 &&
-         extent.width <= tile_width && extent.values <= extent.rows * extent.width &&
-         extent.values > (extent.rows - 1) * extent.width;
 }
 
 template <class B>
