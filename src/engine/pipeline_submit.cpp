@@ -12,6 +12,17 @@
 #include <utility>
 
 namespace offramp {
+namespace {
+
+// Waits for what a failed device still does. One that has lost everything does nothing any more.
+void settle(Stream& stream) noexcept {
+  try {
+    stream.ref().sync();
+  } catch (...) {
+  }
+}
+
+}  // namespace
 
 Ticket PipelineCore::submit(StreamRef stream, const Chunk& chunk) {
   OFFRAMP_EXPECTS(!chunk.tensors.empty(), "a chunk has at least one tensor");
@@ -38,7 +49,10 @@ Ticket PipelineCore::submit(StreamRef stream, const Chunk& chunk) {
     fail_with_current("submit", accepted_chunks());
     try {
       if (slot != no_slot) close_fill(slot, true);
-    } catch (...) {  // a device that has failed records no event either: the slot stays where it is
+    } catch (...) {
+      // A device that has failed records no event either. The slot stays where it is, and nobody
+      // waits for its copies, so they end here, while their source is still there.
+      settle(copy_stream_);
     }
     end_submit();
     throw;
@@ -214,6 +228,8 @@ std::size_t PipelineCore::to_host(std::unique_lock<std::mutex>& lock, std::size_
     entries_[host].copied.sync();
   } catch (...) {
     fail_with_current("copy", fill.chunk);
+    settle(
+        host_stream_);  // the copy may be under way, and the device slots are freed behind others
   }
   add_span("copy", 1, {.chunk = fill.chunk, .bytes = fill.size, .start_ns = start});
   lock.lock();

@@ -35,12 +35,17 @@ class LeakyDevice final : public Device {
   void copy_async(StreamRef stream, const Copy& copy) override {
     // As a slow link would, so that a missing wait shows.
     host_device().call_async(
-        host(stream), [](void*) noexcept { std::this_thread::sleep_for(200us); }, nullptr);
-    ++copying_;
+        host(stream),
+        [](void* device) noexcept {
+          std::this_thread::sleep_for(static_cast<LeakyDevice*>(device)->latency);
+        },
+        this);
+    std::atomic<int>& copying = copy.from == watched ? copying_watched : copying_;
+    ++copying;
     host_device().copy_async(host(stream), copy);
     host_device().call_async(
-        host(stream), [](void* copying) noexcept { --*static_cast<std::atomic<int>*>(copying); },
-        &copying_);
+        host(stream), [](void* count) noexcept { --*static_cast<std::atomic<int>*>(count); },
+        &copying);
   }
   void call_async(StreamRef stream, void (*fn)(void*) noexcept, void* arg) override {
     host_device().call_async(host(stream), fn, arg);
@@ -54,7 +59,7 @@ class LeakyDevice final : public Device {
   void* make_native_event() override { return new Event(host_device().make_event()); }
   void destroy_event(void* native) noexcept override { delete static_cast<Event*>(native); }
   void record(Event& event, StreamRef stream) override {
-    if (fails)
+    if (fails || --records_left < 0)
       throw MachineError(
           {.code = ErrorCode::device, .what = "the device failed", .path = {}, .remedy = {}});
     host(event).record(host(stream));
@@ -65,6 +70,10 @@ class LeakyDevice final : public Device {
   bool is_event_done(const Event& event) override { return host(event).is_done(); }
 
   std::atomic<bool> fails{};                ///< events can no longer be recorded
+  std::atomic<int> records_left{1 << 30};   ///< events that can still be recorded
+  std::chrono::microseconds latency{200};   ///< of a copy
+  const std::byte* watched{};               ///< copies from here are counted apart
+  std::atomic<int> copying_watched{};       ///< of them, those asked for and not done
   std::atomic<bool> freed_while_copying{};  ///< memory was given back while a copy was under way
 
  private:
@@ -84,7 +93,7 @@ class LeakyDevice final : public Device {
           host(stream),
           [](void* at) noexcept {
             auto& device = *static_cast<LeakyDevice*>(at);
-            if (device.copying_ > 0) device.freed_while_copying = true;
+            if (device.copying_ + device.copying_watched > 0) device.freed_while_copying = true;
           },
           &device_);
       host_device().memory().free_async(host(stream), data, size);

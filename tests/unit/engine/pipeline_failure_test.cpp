@@ -261,5 +261,34 @@ TEST_P(FailureTest, ADeviceThatRecordsNoMoreEventsHoldsUpNobody) {
   EXPECT_LT(Ticket::Clock::now() - begin, 30s) << "the end waited for a submit that was over";
 }
 
+TEST_P(FailureTest, NoCopyOutlivesItsMemoryWhereEventsFail) {
+  // Each record fails once: before the slot is filled, behind its copy, and between two slots.
+  for (int records = 0; records < 4; ++records) {
+    LeakyDevice device(LeftOut::nothing);
+    device.records_left = records;
+    device.latency = 5ms;
+    device.watched = source.data();
+    auto with = settings();
+    with.device = &device;
+    bool let_go_while_copying = false;
+    const ChunkTensor tensor{.what = whole("t", bf16(source.size() / 2)), .data = source.data()};
+    Chunk chunk{.tensors = {&tensor, 1}};
+    chunk.keep_alive.reset(source.data(), [&](const std::byte*) {
+      let_go_while_copying = device.copying_watched > 0;
+    });
+    {
+      const Stream own = device.make_stream();
+      Pipeline pipeline = this->pipeline(with);
+      try {
+        const Ticket ticket = pipeline.submit(own, std::exchange(chunk, {}));
+        static_cast<void>(ticket.wait_durable());
+      } catch (const MachineError&) {
+      }
+    }
+    EXPECT_FALSE(device.freed_while_copying) << records;
+    EXPECT_FALSE(let_go_while_copying) << records;
+  }
+}
+
 }  // namespace
 }  // namespace offramp::testing_engine
