@@ -55,6 +55,19 @@ def command(*args):
     return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss << 10
 
 
+def lay_out(folder, size):
+    """Leaves `size` bytes of memory free that the machine has used a moment ago.
+
+    A virtual machine gives memory that is free for a second back to its host, and gets it anew page by
+    page, which takes several times as long as writing to it. Whatever writes comes right behind this.
+    """
+    path, zeros = folder / "memory.tmp", bytes(8 << 20)
+    with open(path, "wb", buffering=0) as file:
+        for _ in range(-(-size // len(zeros))):
+            file.write(zeros)
+    path.unlink()
+
+
 def measure(out, codec, source, folder, args):
     archive, processors, rounds = folder / "out.ofr", len(os.sched_getaffinity(0)), args.rounds
     threads = args.threads or processors
@@ -67,18 +80,23 @@ def measure(out, codec, source, folder, args):
     size, packed = source.stat().st_size, archive.stat().st_size
     record = max(1, packed // counters["parts_out"])
     archive.unlink()
+
+    def write(*records):
+        lay_out(folder, packed + (64 << 20))
+        return stage("write", folder / "write.tmp", packed, record, *records)
+
     walls = {"read": [], "encode": [], "write": [], "write, new bytes": [], "pack": []}
     over, over_floor, busy, peaks = [], [], [], []
     for _ in range(rounds):
         stages = {
             "read": stage("read", source),
             "encode": stage("encode", source, codec, threads),
-            "write": stage("write", folder / "write.tmp", packed, record),
+            "write": write(),
         }
-        walls["write, new bytes"].append(
-            stage("write", folder / "write.tmp", packed, record, max(1, (256 << 20) // record))["seconds"])
+        walls["write, new bytes"].append(write(max(1, (256 << 20) // record))["seconds"])
         alone = {name: done["seconds"] for name, done in stages.items()}
         floor = sum(done["processor"] for done in stages.values()) / processors
+        lay_out(folder, packed + (64 << 20))
         wall, processor, peak = command(*pack)
         archive.unlink()
         for name, seconds in {**alone, "pack": wall}.items():
@@ -113,12 +131,12 @@ def measure(out, codec, source, folder, args):
     command(*pack)
     restored = folder / "restored.safetensors"
     unpack_walls, unpack_peaks = [], []
-    for warm in [True] + [False] * rounds:  # the first has to get fresh memory from a virtual machine's host
+    for _ in range(rounds):
         restored.unlink(missing_ok=True)
+        lay_out(folder, size + (64 << 20))
         wall, _, peak = command("unpack", archive, restored, "--threads", threads)
-        if not warm:
-            unpack_walls.append(wall)
-            unpack_peaks.append(peak)
+        unpack_walls.append(wall)
+        unpack_peaks.append(peak)
     if not filecmp.cmp(source, restored, shallow=False):
         sys.exit(f"error: restored from {codec}, the file differs")
     rates = [size / each / 1e9 for each in unpack_walls]
