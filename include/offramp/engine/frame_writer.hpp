@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <offramp/core/stream.hpp>
+#include <offramp/device/device.hpp>
+#include <offramp/engine/counters.hpp>
+#include <offramp/engine/pipeline.hpp>
+#include <offramp/engine/ticket.hpp>
+#include <offramp/engine/trace.hpp>
+#include <offramp/frames/frame_view.hpp>
+#include <offramp/frames/pixel_format.hpp>
+#include <offramp/transport/frame_sink.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+
+namespace offramp {
+
+class FrameCore;
+
+struct FrameWriterSettings {
+  Device* device{};          ///< where the frames are; null: the host device
+  std::size_t slot_size{0};  ///< bytes: as many whole frames as fit, at least one; 0: 1 MiB
+  std::size_t device_slots{
+      2};  ///< converted frames on their way to the host; none on the host device
+  std::size_t host_slots{0};  ///< frames waiting to be coded and written; 0: two more than threads,
+                              ///< at least 4
+  std::size_t threads{0};  ///< that code frames which can be coded alone (png); 0: one for each
+                           ///< processor. Other sinks need one.
+  Overflow overflow{Overflow::block};
+
+  /// As PipelineSettings has them.
+  std::function<void(const Counters&)> on_progress{};
+  std::shared_ptr<Trace> trace{};
+  std::chrono::milliseconds abandon_after{10'000};
+
+  /// Where the job fails, leave what was written so far (FrameSink::keep_partial).
+  bool keep_partial{true};
+};
+
+/// Takes frames off a generator and writes them, while it makes the next ones.
+///
+/// The producer submits and goes on: conversion, copy, coding and writing happen behind it, in
+/// order, with memory bounded by the slots. Its stream and its thread wait for nothing but a free
+/// slot (counted as a stall). What fails first is kept and reported by every later call.
+/// Thread-safe: several producers may submit; frames are written in the order in which the calls
+/// got their slots.
+class FrameWriter {
+ public:
+  class Slot;
+
+  /// Begins the sink and starts the threads. @throws what the sink's `begin` throws; OutOfMemory;
+  /// LogicError for a format that the sink does not take.
+  FrameWriter(FrameWriterSettings settings, const FrameFormat& format,
+              std::shared_ptr<FrameSink> sink);
+  FrameWriter(FrameWriter&&) noexcept;
+  FrameWriter& operator=(FrameWriter&&) noexcept;
+
+  /// Cancels what is not written (close first to keep it), throws nothing, waits at most
+  /// `abandon_after`.
+  ~FrameWriter();
+
+  /// Submits frames that are ready when the work given to `stream` so far is done. They must not
+  /// change until the ticket is staged; `keep_alive` is held until then. Frames of another size,
+  /// dtype or range than the ones before are welcome as long as they fit the writer's format.
+  /// @throws the first error if the writer has failed; LogicError for frames that do not fit, which
+  ///         changes nothing, and after `close`.
+  Ticket submit(StreamRef stream, const FrameView& frames,
+                std::shared_ptr<const void> keep_alive = {});
+
+  /// The pull face: an empty host slot for one or more finished frames.
+  [[nodiscard]] Slot acquire();
+
+  /// Submits the first `frames` frames of a slot. The ticket is staged at once.
+  Ticket submit(Slot slot, std::size_t frames);
+
+  /// Takes no more frames, waits until all are written, and lets the sink finish.
+  /// @throws the first error, as it was thrown; LogicError where the sink holds another number of
+  /// frames
+  ///         than were submitted. Closing again does nothing more.
+  void close();
+
+  /// The same within a time. @returns false where the deadline was missed: the rest is cancelled.
+  bool stop(Ticket::Clock::time_point deadline);
+
+  /// Fails the writer with ErrorCode::cancelled, unless it has failed before. Does not wait.
+  void cancel() noexcept;
+
+  /// `chunks_in`, `chunks_out` and `chunks_dropped` count submits, `parts_out` frames.
+  [[nodiscard]] Counters counters() const;
+  [[nodiscard]] const FrameFormat& format() const noexcept;
+
+ private:
+  std::shared_ptr<FrameCore> core_;
+};
+
+/// A host slot that its holder fills. Move-only; given back where it is not submitted.
+class FrameWriter::Slot {
+ public:
+  Slot() noexcept = default;
+  Slot(Slot&& other) noexcept;
+  Slot& operator=(Slot&& other) noexcept;
+  ~Slot();
+
+  /// Room for whole frames, one after the other.
+  [[nodiscard]] std::span<std::byte> bytes() const noexcept { return bytes_; }
+
+ private:
+  friend class FrameWriter;
+  Slot(std::shared_ptr<FrameCore> core, std::size_t index) noexcept;
+
+  std::shared_ptr<FrameCore> core_;
+  std::span<std::byte> bytes_{};
+  std::size_t index_{};
+};
+
+}  // namespace offramp
