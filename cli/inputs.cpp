@@ -74,12 +74,18 @@ Shape parse_shape(const std::string& text) {
 }
 
 void JobOptions::add_to(CLI::App& command, bool packs) {
-  command.add_option("--threads", threads, "Threads that code (0: one for each processor)")
+  command
+      .add_option("--threads", threads,
+                  packs ? "Threads that code (0: one for each processor, at most 8)"
+                        : "Threads that code (0: one for each processor)")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   command
-      .add_option("--slots", slots, "Chunks in flight; more hide a slower disk, at a chunk each")
-      ->check(CLI::Range(1, 1024))
+      .add_option(
+          "--slots", slots,
+          "Chunks in flight; more hide a slower disk, at a chunk each (0: 6, and more to pack "
+          "with more than two threads)")
+      ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   if (packs) {
     command

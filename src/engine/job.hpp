@@ -18,6 +18,9 @@ Result<JobReport> run_job(Body body) {
   }
 }
 
+inline constexpr std::size_t usual_host_slots = 6;
+inline constexpr std::size_t usual_coded_slots = 3;
+
 /// The flow's callback for a job of `total` bytes; empty where the job has none.
 inline std::function<void(const Counters&)> progress_for(const JobSettings& settings,
                                                          std::uint64_t total) {

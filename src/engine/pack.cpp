@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -120,15 +121,40 @@ Result<std::uint64_t> check_tensors(const TensorSource& source) {
   return total;
 }
 
+// Who codes, and into how many slots.
+struct Crew {
+  std::size_t threads{};
+  std::size_t coders{};
+  std::size_t host_slots{};
+  std::size_t coded_slots{};
+};
+
+// Threads that code a slot each take less time than threads that share one out, but each needs a
+// slot at both ends. From 8 on, the thread that writes is what limits the job (docs/design/0005).
+Crew crew_for(const JobSettings& settings) {
+  constexpr std::size_t enough = 8;
+  Crew crew{.threads = settings.threads, .coders = 2};
+  if (crew.threads == 0) {
+    crew.threads = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, enough);
+  }
+  if (!settings.workers) crew.coders = std::min(crew.threads, enough);
+  const std::size_t more = crew.coders > 2 ? crew.coders : 0;
+  crew.host_slots = settings.host_slots ? settings.host_slots : usual_host_slots + more;
+  crew.coded_slots = settings.coded_slots ? settings.coded_slots : usual_coded_slots + more;
+  return crew;
+}
+
 void pack_on_host(TensorSource& source, ArchiveWriter& writer, const Codec& codec,
                   const JobSettings& settings, JobReport& report) {
+  const Crew crew = crew_for(settings);
   PipelineSettings pipeline_settings{
       .device = nullptr,
       .chunk_size = settings.chunk_size,
       .device_slots = 0,
-      .host_slots = settings.host_slots,
-      .coded_slots = settings.coded_slots,
-      .threads = settings.threads,
+      .host_slots = crew.host_slots,
+      .coded_slots = crew.coded_slots,
+      .threads = crew.threads,
+      .coders = crew.coders,
       .workers = settings.workers,
       .overflow = Overflow::block,
       .on_progress = progress_for(settings, report.bytes),

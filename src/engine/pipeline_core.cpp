@@ -16,10 +16,6 @@
 namespace offramp {
 namespace {
 
-// Two coders hide each other's serial ends (moving heap pieces together, waiting for the last
-// tile); more would only need more slots.
-constexpr std::size_t most_coders = 2;
-
 std::size_t thread_count(const PipelineSettings& settings) {
   if (settings.workers) return settings.workers->size();
   if (settings.threads > 0) return settings.threads;
@@ -27,7 +23,7 @@ std::size_t thread_count(const PipelineSettings& settings) {
 }
 
 std::size_t coder_count(const PipelineSettings& settings) {
-  return std::min(most_coders, thread_count(settings));
+  return std::clamp<std::size_t>(settings.coders, 1, thread_count(settings));
 }
 
 // The coders work in their loops themselves, so that coders and helpers together are `threads`.

@@ -30,8 +30,9 @@ struct Layout {
 
 // An archive by another hand may have parts far larger than a chunk: then there are fewer slots.
 Layout layout_for(const ArchiveReader& reader, const JobSettings& settings) {
-  Layout layout{.host_slots = settings.host_slots,
-                .coded_slots = settings.coded_slots,
+  const auto or_usual = [](std::size_t slots, std::size_t usual) { return slots ? slots : usual; };
+  Layout layout{.host_slots = or_usual(settings.host_slots, usual_host_slots),
+                .coded_slots = or_usual(settings.coded_slots, usual_coded_slots),
                 .slot_size = static_cast<std::size_t>(reader.max_payload_size()),
                 .coded_size = static_cast<std::size_t>(reader.max_raw_size())};
   const auto fit = [&](std::size_t slots, std::size_t size) {
@@ -39,8 +40,8 @@ Layout layout_for(const ArchiveReader& reader, const JobSettings& settings) {
     return size == 0 ? slots
                      : std::clamp<std::size_t>(room / size, std::min<std::size_t>(slots, 2), slots);
   };
-  layout.host_slots = fit(settings.host_slots, layout.slot_size);
-  layout.coded_slots = fit(settings.coded_slots, layout.coded_size);
+  layout.host_slots = fit(layout.host_slots, layout.slot_size);
+  layout.coded_slots = fit(layout.coded_slots, layout.coded_size);
   return layout;
 }
 

@@ -37,11 +37,12 @@ struct JobSettings {
   /// Refused (`unsupported`) where Offloader::check_supported says no.
   Device* device{};
 
-  std::size_t chunk_size{8u << 20};    ///< pack: largest part; unpack and verify follow the archive
-  std::size_t host_slots{6};           ///< at least 1
-  std::size_t coded_slots{3};          ///< at least 1
-  std::size_t threads{0};              ///< that code; 0: one for each processor
-  std::shared_ptr<Workers> workers{};  ///< to code with, shared with others, instead of `threads`
+  std::size_t chunk_size{8u << 20};  ///< pack: largest part; unpack and verify follow the archive
+  std::size_t host_slots{0};         ///< chunks in flight; 0: 6, and more to pack with many threads
+  std::size_t coded_slots{0};        ///< 0: 3, likewise
+  std::size_t threads{
+      0};  ///< that code; 0: one for each processor (pack: at most 8, more do not help)
+  std::shared_ptr<Workers> workers{};   ///< to code with, shared with others, instead of `threads`
   std::size_t max_part_size{1u << 30};  ///< unpack, verify: refuse archives with larger parts
   bool skip_incomplete{false};          ///< unpack: leave out tensors that miss a part
   std::stop_token cancel{};

@@ -28,12 +28,13 @@ enum class Overflow {
 };
 
 struct PipelineSettings {
-  Device* device{};                    ///< null: the host device
-  std::size_t chunk_size{8u << 20};    ///< bytes of a slot; larger tensors are cut into parts
-  std::size_t device_slots{2};         ///< 0: sources are copied straight into host slots
-  std::size_t host_slots{6};           ///< at least 1
-  std::size_t coded_slots{3};          ///< what the encoders write and the sink takes; at least 1
-  std::size_t threads{0};              ///< that encode; 0: one for each processor
+  Device* device{};                  ///< null: the host device
+  std::size_t chunk_size{8u << 20};  ///< bytes of a slot; larger tensors are cut into parts
+  std::size_t device_slots{2};       ///< 0: sources are copied straight into host slots
+  std::size_t host_slots{6};         ///< at least 1
+  std::size_t coded_slots{3};        ///< what the encoders write and the sink takes; at least 1
+  std::size_t threads{0};            ///< that encode; 0: one for each processor
+  std::size_t coders{2};  ///< how many of the threads code a slot each; the others help them
   std::shared_ptr<Workers> workers{};  ///< to encode with, shared with others, instead of `threads`
   Overflow overflow{Overflow::block};
 

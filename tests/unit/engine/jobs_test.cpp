@@ -137,8 +137,8 @@ TEST_P(JobTest, PacksVerifiesAndRestoresEverything) {
 
 TEST_P(JobTest, TheArchiveDoesNotDependOnThreadsOrSlots) {
   const Bytes expected = packed(tensors, GetParam()).bytes;
-  for (const std::size_t threads : {1u, 3u, 8u}) {
-    for (const std::size_t slots : {1u, 5u}) {
+  for (const std::size_t threads : {0u, 1u, 3u, 8u, 11u}) {
+    for (const std::size_t slots : {0u, 1u, 5u}) {
       auto settings = small_job(threads);
       settings.host_slots = slots;
       settings.coded_slots = slots;
@@ -149,6 +149,25 @@ TEST_P(JobTest, TheArchiveDoesNotDependOnThreadsOrSlots) {
   auto settings = small_job();
   settings.workers = std::make_shared<Workers>(3);
   EXPECT_TRUE(packed(tensors, GetParam(), settings).bytes == expected);
+}
+
+TEST(PackSlots, GrowWithTheThreadsUpToEight) {
+  const auto tensors = samples();
+  const auto counters = [&](std::size_t threads, std::size_t host_slots) {
+    auto settings = small_job(threads);
+    settings.host_slots = host_slots;
+    settings.coded_slots = 0;
+    auto source = source_of(tensors);
+    VectorSink::State state;
+    ArchiveWriter writer(std::make_unique<VectorSink>(state));
+    return pack(source, writer, codec("exact"), settings).value().counters;
+  };
+  for (const auto& [threads, more] : {std::pair{1u, 0u}, {2u, 0u}, {3u, 3u}, {8u, 8u}, {20u, 8u}}) {
+    const Counters own = counters(threads, 0);
+    EXPECT_EQ(own.host_slots, 6 + more) << threads;
+    EXPECT_EQ(own.coded_slots, 3 + more) << threads;
+    EXPECT_EQ(counters(threads, 4).host_slots, 4u) << "as it was told";
+  }
 }
 
 TEST_P(JobTest, RestoresWithAnyThreadsAndSlots) {
