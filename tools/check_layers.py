@@ -40,6 +40,7 @@ LIBRARIES = {
     "libav": {"transport"},
     "libsw": {"transport"},
     "png.h": {"transport"},
+    "cupti": {"probe"},
     "cuda": {"device", "codec", "frames", "generators"},
     "nv": {"device", "codec", "frames", "generators"},
     "gtest/": set(),
