@@ -79,8 +79,6 @@ const DeviceConvert& device_convert(const Device& device) noexcept {
   return host_convert;
 }
 
-void convert_now(const ConvertPlan& plan) noexcept { convert_plain(plan); }
-
 }  // namespace frames
 
 void convert_async(Device& device, StreamRef stream, const FrameView& from,

@@ -138,11 +138,14 @@ ConvertPlan make_plan(const FrameView& from, const FrameFormat& format, std::byt
                    .frame_size = format.size(),
                    .scaling = {},
                    .top = bits_of(format.pixels) == 8 ? 255.0F : 65535.0F,
+                   .is_copy = false,
                    .matrix = {}};
   plan.scaling.low = static_cast<float>(from.range.low);
   plan.scaling.high = static_cast<float>(from.range.high);
   plan.scaling.scale = static_cast<float>(
       1 / (static_cast<double>(plan.scaling.high) - static_cast<double>(plan.scaling.low)));
+  plan.is_copy = from.dtype == (bits_of(format.pixels) == 8 ? DType::u8 : DType::u16) &&
+                 from.range == usual_range(from.dtype);
   if (is_yuv(format.pixels)) plan.matrix = yuv_matrix(format);
   return plan;
 }

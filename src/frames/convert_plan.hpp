@@ -29,6 +29,7 @@ struct ConvertPlan {
   std::size_t frame_size{};  ///< of the output, bytes
   Scaling scaling{};
   float top{};         ///< the largest code of gray and RGB
+  bool is_copy{};      ///< gray or RGB codes that are their own values
   YuvMatrix matrix{};  ///< of Y'CbCr
 };
 
