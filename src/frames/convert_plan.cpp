@@ -131,6 +131,7 @@ ConvertPlan make_plan(const FrameView& from, const FrameFormat& format, std::byt
                    .width = format.width,
                    .height = format.height,
                    .channels = from.channels == 1 ? 1 : static_cast<std::uint32_t>(wanted),
+                   .stored_channels = static_cast<std::uint32_t>(from.channels),
                    .frame_stride = bytes(from.frames, from.frame_stride),
                    .row_stride = bytes(from.height, from.row_stride),
                    .column_stride = bytes(from.width, from.column_stride),

@@ -21,8 +21,9 @@ struct ConvertPlan {
   std::uint64_t frames{};
   std::uint32_t width{};
   std::uint32_t height{};
-  std::uint32_t channels{};     ///< of the source, that are used: 1, 3 or 4
-  std::int64_t frame_stride{};  ///< in bytes, as the next three
+  std::uint32_t channels{};         ///< of the source, that are used: 1, 3 or 4
+  std::uint32_t stored_channels{};  ///< that it has
+  std::int64_t frame_stride{};      ///< in bytes, as the next three
   std::int64_t row_stride{};
   std::int64_t column_stride{};
   std::int64_t channel_stride{};

@@ -96,7 +96,7 @@ class RowsConverter {
       }
       if (plan_.column_stride == 4 * value_size_) {
         // The last pixel of three channels out of four may be the end of the memory.
-        done = channels == 4 ? n : n - 1;
+        done = plan_.stored_channels == 4 ? n : n - 1;
         unpack_[2](at, done, plan_.scaling, {to[0], to[1], to[2], channels == 4 ? to[3] : nullptr});
       }
     }
