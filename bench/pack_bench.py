@@ -55,17 +55,47 @@ def command(*args):
     return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss << 10
 
 
-def lay_out(folder, size):
-    """Leaves `size` bytes of memory free that the machine has used a moment ago.
+def available():
+    """Bytes of memory that programs can have."""
+    with open("/proc/meminfo") as lines:
+        return next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable"))
 
-    A virtual machine gives memory that is free for a second back to its host, and gets it anew page by
-    page, which takes several times as long as writing to it. Whatever writes comes right behind this.
-    """
-    path, zeros = folder / "memory.tmp", bytes(8 << 20)
+
+def fill(path, left):
+    """Writes a file until no more than `left` bytes of memory are free."""
+    zeros = bytes(8 << 20)
     with open(path, "wb", buffering=0) as file:
-        for _ in range(-(-size // len(zeros))):
+        while available() > left + len(zeros):
             file.write(zeros)
-    path.unlink()
+
+
+class Memory:
+    """Where the files lie in memory: what is free besides what a step needs is kept in use, and what it
+    needs is used and freed again right before it.
+
+    A virtual machine gives memory that is free for some seconds back to its host, and gets it anew page
+    by page, which takes several times as long as writing to it.
+    """
+
+    spare = 512 << 20
+
+    def __init__(self, folder, needed):
+        self.folder = folder if str(folder).startswith("/dev/shm") else None
+        self.needed = needed
+
+    def __enter__(self):
+        if self.folder:
+            fill(self.folder / "held.tmp", self.needed + 2 * self.spare)
+        return self
+
+    def __exit__(self, *_):
+        if self.folder:
+            (self.folder / "held.tmp").unlink()
+
+    def make_ready(self):
+        if self.folder:
+            fill(self.folder / "ready.tmp", self.spare)
+            (self.folder / "ready.tmp").unlink()
 
 
 def measure(out, codec, source, folder, args):
@@ -82,29 +112,30 @@ def measure(out, codec, source, folder, args):
     archive.unlink()
 
     def write(*records):
-        lay_out(folder, packed + (64 << 20))
+        memory.make_ready()
         return stage("write", folder / "write.tmp", packed, record, *records)
 
     walls = {"read": [], "encode": [], "write": [], "write, new bytes": [], "pack": []}
     over, over_floor, busy, peaks = [], [], [], []
-    for _ in range(rounds):
-        stages = {
-            "read": stage("read", source),
-            "encode": stage("encode", source, codec, threads),
-            "write": write(),
-        }
-        walls["write, new bytes"].append(write(max(1, (256 << 20) // record))["seconds"])
-        alone = {name: done["seconds"] for name, done in stages.items()}
-        floor = sum(done["processor"] for done in stages.values()) / processors
-        lay_out(folder, packed + (64 << 20))
-        wall, processor, peak = command(*pack)
-        archive.unlink()
-        for name, seconds in {**alone, "pack": wall}.items():
-            walls[name].append(seconds)
-        over.append(wall / max(alone.values()))
-        over_floor.append(wall / max(floor, *alone.values()))
-        busy.append(processor)
-        peaks.append(peak)
+    with Memory(folder, packed) as memory:
+        for _ in range(rounds):
+            stages = {
+                "read": stage("read", source),
+                "encode": stage("encode", source, codec, threads),
+                "write": write(),
+            }
+            walls["write, new bytes"].append(write(max(1, (256 << 20) // record))["seconds"])
+            alone = {name: done["seconds"] for name, done in stages.items()}
+            floor = sum(done["processor"] for done in stages.values()) / processors
+            memory.make_ready()
+            wall, processor, peak = command(*pack)
+            archive.unlink()
+            for name, seconds in {**alone, "pack": wall}.items():
+                walls[name].append(seconds)
+            over.append(wall / max(alone.values()))
+            over_floor.append(wall / max(floor, *alone.values()))
+            busy.append(processor)
+            peaks.append(peak)
 
     case = f"{codec}, {size / 2**30:.2f} GiB, {threads} threads"
     if processors != threads:
@@ -131,12 +162,13 @@ def measure(out, codec, source, folder, args):
     command(*pack)
     restored = folder / "restored.safetensors"
     unpack_walls, unpack_peaks = [], []
-    for _ in range(rounds):
-        restored.unlink(missing_ok=True)
-        lay_out(folder, size + (64 << 20))
-        wall, _, peak = command("unpack", archive, restored, "--threads", threads)
-        unpack_walls.append(wall)
-        unpack_peaks.append(peak)
+    with Memory(folder, size) as memory:
+        for _ in range(rounds):
+            restored.unlink(missing_ok=True)
+            memory.make_ready()
+            wall, _, peak = command("unpack", archive, restored, "--threads", threads)
+            unpack_walls.append(wall)
+            unpack_peaks.append(peak)
     if not filecmp.cmp(source, restored, shallow=False):
         sys.exit(f"error: restored from {codec}, the file differs")
     rates = [size / each / 1e9 for each in unpack_walls]
@@ -170,9 +202,9 @@ def main():
     size = int(args.gib * 2**30)
     if not args.dir.is_dir() or shutil.disk_usage(args.dir).free < 3 * size:
         report.skip("pack", f"{args.dir} has no room for three files of {args.gib} GiB: try --gib 1 or --dir")
-    available = next(int(line.split()[1]) << 10 for line in open("/proc/meminfo") if line.startswith("MemAvailable"))
-    if str(args.dir).startswith("/dev/shm") and available < 3 * size + (1 << 30):
-        report.skip("pack", f"{available >> 30} GiB of memory are free, {args.gib} GiB three times do not fit: try --gib 1")
+    free = available()
+    if str(args.dir).startswith("/dev/shm") and free < 3 * size + (2 << 30):
+        report.skip("pack", f"{free >> 30} GiB of memory are free, {args.gib} GiB three times do not fit: try --gib 1")
 
     out = report.Report("pack", args.out, report.shown_command())
     out.say(f"files in {args.dir}")
