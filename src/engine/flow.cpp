@@ -88,8 +88,8 @@ void Flow::submit(std::size_t slot, std::uint64_t raw) {
   push(slot);
 }
 
-void Flow::mark_staged() noexcept {
-  ++progress_->staged;
+void Flow::mark_staged(std::uint64_t fills) noexcept {
+  progress_->staged += fills;
   progress_->moved.notify_all();
 }
 
@@ -147,6 +147,7 @@ void Flow::pass_work_on() noexcept {
 
 void Flow::code_next(std::unique_lock<std::mutex>& lock) {
   Task task{.number = ++taken_, .slot = filled_.pop(), .coded = coded_pool_.take()};
+  task.chunk = task.number;
   const std::size_t coder = coders_.take();
   pass_work_on();
   lock.unlock();
@@ -159,7 +160,7 @@ void Flow::code_next(std::unique_lock<std::mutex>& lock) {
     return;
   }
   add_span(settings_.transform_name, static_cast<std::uint32_t>(2 + coder),
-           {.chunk = task.number, .bytes = task.bytes, .start_ns = start});
+           {.chunk = task.chunk, .bytes = task.bytes, .start_ns = start});
   lock.lock();
   coders_.give(coder);
   if (!task.holds_slot) {
@@ -188,7 +189,7 @@ void Flow::write_next(std::unique_lock<std::mutex>& lock) {
     return;
   }
   add_span(settings_.consume_name, static_cast<std::uint32_t>(2 + settings_.coders),
-           {.chunk = task.number, .bytes = consumed.coded, .start_ns = start});
+           {.chunk = task.chunk, .bytes = consumed.coded, .start_ns = start});
   lock.lock();
   counters_.chunks_out += consumed.chunks;
   counters_.bytes_done += consumed.raw;
@@ -282,9 +283,9 @@ void Flow::end(std::chrono::milliseconds patience) noexcept {
   threads_.clear();
 }
 
-void Flow::fail_with_current(std::string_view doing, std::uint64_t chunk) noexcept {
+void Flow::fail_with_current(std::string_view doing, std::uint64_t number) noexcept {
   auto cause = std::current_exception();
-  Error why = describe(cause, doing, chunk);
+  Error why = describe(cause, doing, settings_.unit, number);
   const std::lock_guard lock(mutex());
   progress_->fail(std::move(cause), std::move(why));
   wake_all();

@@ -37,6 +37,7 @@ class Flow : public std::enable_shared_from_this<Flow> {
     std::size_t coders{};  ///< threads that transform at once; one more may consume
     const char* transform_name{};
     const char* consume_name{};
+    const char* unit{"chunk"};  ///< what errors count in
     std::function<void(const Counters&)> on_progress{};
     std::shared_ptr<Trace> trace{};
   };
@@ -67,8 +68,9 @@ class Flow : public std::enable_shared_from_this<Flow> {
   /// Cancels, waits for the threads and joins them; leaves them behind after `patience`.
   void end(std::chrono::milliseconds patience) noexcept;
 
-  /// Keeps what is thrown at present as the flow's error, unless there is one.
-  void fail_with_current(std::string_view doing, std::uint64_t chunk) noexcept;
+  /// Keeps what is thrown at present as the flow's error, unless there is one. `number` is the
+  /// chunk's, or of what else `unit` says.
+  void fail_with_current(std::string_view doing, std::uint64_t number) noexcept;
 
   [[nodiscard]] Counters counters() const;
   [[nodiscard]] const std::shared_ptr<Progress>& progress() const noexcept { return progress_; }
@@ -81,6 +83,7 @@ class Flow : public std::enable_shared_from_this<Flow> {
     std::size_t coded{};
     bool holds_slot{};      ///< the slot is needed until consumed
     std::uint64_t bytes{};  ///< for the trace
+    std::uint64_t chunk{};  ///< likewise; `number` where `transform` says nothing else
   };
   struct Consumed {
     std::uint64_t raw{};
@@ -104,8 +107,8 @@ class Flow : public std::enable_shared_from_this<Flow> {
   virtual void add_to(Counters&) const noexcept {}
 
   // For heirs that put a stage of their own before the host slots. All with the mutex held.
-  void mark_staged() noexcept;           // the next fill's sources may be reused
-  void push(std::size_t slot) noexcept;  // on to the coders
+  void mark_staged(std::uint64_t fills = 1) noexcept;  // the next ones' sources may be reused
+  void push(std::size_t slot) noexcept;                // on to the coders
 
   /// @throws the first error; LogicError after close, but for what had `begun` before it.
   void expect_open(bool begun = false) const;

@@ -4,6 +4,7 @@
 #include "core/checks.hpp"
 #include "engine/part_checks.hpp"
 #include "engine/pipeline_core.hpp"
+#include "engine/settle.hpp"
 
 #include <offramp/core/error.hpp>
 
@@ -12,17 +13,6 @@
 #include <utility>
 
 namespace offramp {
-namespace {
-
-// Waits for what a failed device still does. One that has lost everything does nothing any more.
-void settle(Stream& stream) noexcept {
-  try {
-    stream.ref().sync();
-  } catch (...) {
-  }
-}
-
-}  // namespace
 
 Ticket PipelineCore::submit(StreamRef stream, const Chunk& chunk) {
   OFFRAMP_EXPECTS(!chunk.tensors.empty(), "a chunk has at least one tensor");

@@ -44,10 +44,10 @@ void Progress::fail(std::exception_ptr cause, Error why) noexcept {
 }
 
 Error describe(const std::exception_ptr& cause, std::string_view doing,
-               std::uint64_t chunk) noexcept {
+               std::string_view unit, std::uint64_t number) noexcept {
   try {
     Error error = plain_error(cause);
-    error.what += fmt::format(" ({}, chunk {})", doing, chunk);
+    error.what += fmt::format(" ({}, {} {})", doing, unit, number);
     return error;
   } catch (...) {
     // No memory even for the words; these fit a string's own room.

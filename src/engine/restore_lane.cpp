@@ -181,7 +181,7 @@ std::shared_ptr<RestoreState> RestoreLane::restore(StreamRef consumer,
     try {
       enqueue(call, number, consumer, chunks.first(count));
     } catch (...) {
-      call.error = describe(std::current_exception(), "restore", number);
+      call.error = describe(std::current_exception(), "restore", "chunk", number);
     }
     {
       const std::lock_guard lock(mutex_);
@@ -313,7 +313,7 @@ void RestoreLane::settle(Call& call) noexcept {
         call.error = checked.error();
     }
   } catch (...) {
-    if (!call.error) call.error = describe(std::current_exception(), "restore", 0);
+    if (!call.error) call.error = describe(std::current_exception(), "restore", "chunk", 0);
   }
   call.keep_alive.reset();
   std::exchange(call.state, nullptr)->settle(std::exchange(call.error, std::nullopt));

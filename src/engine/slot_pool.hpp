@@ -16,6 +16,7 @@ class SlotPool {
   }
 
   [[nodiscard]] bool empty() const noexcept { return free_.empty(); }
+  [[nodiscard]] std::size_t free() const noexcept { return free_.size(); }
   [[nodiscard]] std::size_t total() const noexcept { return total_; }
   [[nodiscard]] std::size_t peak() const noexcept { return peak_; }
 

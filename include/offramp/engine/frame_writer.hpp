@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <offramp/core/error.hpp>
 #include <offramp/core/stream.hpp>
 #include <offramp/device/device.hpp>
 #include <offramp/engine/counters.hpp>
@@ -15,6 +16,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 
 namespace offramp {
@@ -24,12 +26,24 @@ class FrameCore;
 struct FrameWriterSettings {
   Device* device{};          ///< where the frames are; null: the host device
   std::size_t slot_size{0};  ///< bytes: as many whole frames as fit, at least one; 0: 1 MiB
-  std::size_t device_slots{
-      2};  ///< converted frames on their way to the host; none on the host device
-  std::size_t host_slots{0};  ///< frames waiting to be coded and written; 0: two more than threads,
-                              ///< at least 4
-  std::size_t threads{0};  ///< that code frames which can be coded alone (png); 0: one for each
-                           ///< processor. Other sinks need one.
+
+  /// Submits whose frames are not all converted yet: they wait here, with their sources, and not
+  /// their producer, whatever their size. At least 1.
+  std::size_t submits{4};
+
+  /// Slots of converted frames on their way to the host; none on the host device. With 0 elsewhere,
+  /// the device writes to host memory itself.
+  std::size_t device_slots{2};
+
+  /// Slots of frames waiting to be coded and written; 0: two more than threads, at least 4. Never
+  /// fewer than 2: one is kept for `submit` where others are filled in place.
+  std::size_t host_slots{0};
+
+  /// That code frames which can be coded alone (png); 0: one for each processor. Other sinks need
+  /// one.
+  std::size_t threads{0};
+
+  /// With `drop`, a submit is dropped, all of it, where `submits` others are waiting.
   Overflow overflow{Overflow::block};
 
   /// As PipelineSettings has them.
@@ -37,17 +51,21 @@ struct FrameWriterSettings {
   std::shared_ptr<Trace> trace{};
   std::chrono::milliseconds abandon_after{10'000};
 
-  /// Where the job fails, leave what was written so far (FrameSink::keep_partial).
+  /// Where the job fails or is cancelled after a frame was written, leave what was written
+  /// (FrameSink::keep_partial), once the writer is gone.
   bool keep_partial{true};
 };
 
 /// Takes frames off a generator and writes them, while it makes the next ones.
 ///
 /// The producer submits and goes on: conversion, copy, coding and writing happen behind it, in
-/// order, with memory bounded by the slots. Its stream and its thread wait for nothing but a free
-/// slot (counted as a stall). What fails first is kept and reported by every later call.
-/// Thread-safe: several producers may submit; frames are written in the order in which the calls
-/// got their slots.
+/// order, with memory bounded by the slots. Its stream waits for nothing, its thread only where
+/// `submits` submits are waiting already (counted as a stall). What fails first is kept and
+/// reported by every later call. Thread-safe: several producers may submit; the frames of one
+/// submit stay together.
+///
+/// Frames in memory that the device reaches only by slow copies (pageable memory, for a GPU) are
+/// converted on the host.
 class FrameWriter {
  public:
   class Slot;
@@ -66,21 +84,24 @@ class FrameWriter {
   /// Submits frames that are ready when the work given to `stream` so far is done. They must not
   /// change until the ticket is staged; `keep_alive` is held until then. Frames of another size,
   /// dtype or range than the ones before are welcome as long as they fit the writer's format.
-  /// @throws the first error if the writer has failed; LogicError for frames that do not fit, which
-  ///         changes nothing, and after `close`.
+  /// @throws the first error if the writer has failed; LogicError for frames that do not fit, or
+  ///         none, which changes nothing, and after `close`.
   Ticket submit(StreamRef stream, const FrameView& frames,
                 std::shared_ptr<const void> keep_alive = {});
 
-  /// The pull face: an empty host slot for one or more finished frames.
+  /// The pull face, on every device: an empty host slot for one or more finished frames. Waits for
+  /// one, with Overflow::drop too. All but one can be held at a time.
+  /// @throws the first error if the writer has failed; LogicError after `close`.
   [[nodiscard]] Slot acquire();
 
-  /// Submits the first `frames` frames of a slot. The ticket is staged at once.
+  /// Submits the first `frames` frames of a slot, behind what was submitted before. The slot is
+  /// given up in any case. @throws as the other; LogicError for none or more than there is room
+  /// for.
   Ticket submit(Slot slot, std::size_t frames);
 
   /// Takes no more frames, waits until all are written, and lets the sink finish.
   /// @throws the first error, as it was thrown; LogicError where the sink holds another number of
-  /// frames
-  ///         than were submitted. Closing again does nothing more.
+  ///         frames than were submitted. Closing again does nothing more.
   void close();
 
   /// The same within a time. @returns false where the deadline was missed: the rest is cancelled.
@@ -89,7 +110,12 @@ class FrameWriter {
   /// Fails the writer with ErrorCode::cancelled, unless it has failed before. Does not wait.
   void cancel() noexcept;
 
-  /// `chunks_in`, `chunks_out` and `chunks_dropped` count submits, `parts_out` frames.
+  /// The first error, with what was being done and the frame's number in its words; nothing where
+  /// there is none.
+  [[nodiscard]] std::optional<Error> error() const;
+
+  /// `chunks_in`, `chunks_out` and `chunks_dropped` count submits, `parts_out` frames; `bytes_in`
+  /// and `bytes_done` the sources' bytes.
   [[nodiscard]] Counters counters() const;
   [[nodiscard]] const FrameFormat& format() const noexcept;
 

@@ -40,6 +40,7 @@ class Ticket {
   [[nodiscard]] bool wait_durable_until(Clock::time_point deadline) const;
 
  private:
+  friend class FrameCore;
   friend class OffloadCore;
   friend class PipelineCore;
   Ticket(std::shared_ptr<Progress> progress, std::uint64_t end, bool dropped) noexcept;
