@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "held_array.hpp"
+
+#include <offramp/engine/frame_writer.hpp>
+#include <offramp/transport/frame_transport.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace offramp::python {
+
+/// A FrameWriter that is made when the first frames show what to make. Python's own lock keeps
+/// `begin` to one thread; the rest may be called by several.
+class Writer {
+ public:
+  struct Options {
+    std::string path{};
+    FrameRate rate{};
+    FrameSinkOptions sink{};
+    FrameWriterSettings settings{};
+    std::optional<ValueRange> range{};
+    std::string axes{};
+    std::optional<PixelFormat> pixels{};
+    ColorMatrix matrix{ColorMatrix::bt709};
+    ColorRange color_range{ColorRange::limited};
+  };
+
+  /// Makes the sink, which checks the options.
+  explicit Writer(Options options);
+  ~Writer();
+
+  /// Makes the writer for frames such as these.
+  void begin(nb::handle frames);
+  [[nodiscard]] bool began() const noexcept { return writer_ != nullptr; }
+
+  Ticket submit(nb::handle frames);
+
+  /// Writes everything and completes the file.
+  void close();
+
+  /// Ends without the frames that are not written yet. What was written is kept where the
+  /// settings say so. @returns where; empty: nowhere.
+  std::string abandon();
+
+  /// From any thread: makes every other call end.
+  void cancel() noexcept;
+
+  [[nodiscard]] std::string counters() const;  ///< as JSON
+  [[nodiscard]] std::uint64_t frames_out() const noexcept { return frames_out_; }
+  [[nodiscard]] const std::string& path() const noexcept { return options_.path; }
+  [[nodiscard]] nb::object format() const;
+
+ private:
+  struct Borrowed {
+    std::shared_ptr<const HeldArray> array;
+    FrameView view;
+  };
+  [[nodiscard]] Borrowed borrow(nb::handle frames);
+  void choose_device(dlpack::Device place);
+  [[nodiscard]] PixelFormat choose_pixels(std::uint64_t channels) const;
+
+  Options options_;
+  std::shared_ptr<FrameSink> sink_;
+  Stream stream_;  // of the device: submits wait here for what made the frames
+  FrameFormat format_{};
+  std::shared_ptr<FrameWriter> writer_;
+  std::uint64_t frames_out_{};
+  std::string counters_{"{}"};
+  bool ended_{};
+};
+
+void bind_writer(nb::module_& module);
+void bind_archives(nb::module_& module);
+void bind_errors(nb::module_& module);
+
+}  // namespace offramp::python
