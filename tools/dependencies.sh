@@ -13,6 +13,12 @@ base  hdr:nlohmann/json.hpp        nlohmann-json3-dev
 base  hdr:fmt/core.h               libfmt-dev
 base  hdr:xxhash.h                 libxxhash-dev
 base  hdr:hwy/highway.h            libhwy-dev
+base  cmd:pkg-config              pkg-config
+base  hdr:libavcodec/avcodec.h     libavcodec-dev
+base  hdr:libavformat/avformat.h   libavformat-dev
+base  hdr:libavutil/avutil.h       libavutil-dev
+base  hdr:libswscale/swscale.h     libswscale-dev
+base  hdr:png.h                    libpng-dev
 test  hdr:gtest/gtest.h            libgtest-dev
 test  hdr:gmock/gmock.h            libgmock-dev
 bench hdr:benchmark/benchmark.h    libbenchmark-dev

@@ -202,6 +202,14 @@ OutputFile::OutputFile(std::string path, Existing existing, Sync sync)
   if (exists) (void)!::fchmod(fd_, info.st_mode & 07777);
 }
 
+OutputFile OutputFile::standard_output() {
+  OutputFile file;
+  file.path_ = "standard output";
+  file.fd_ = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+  if (file.fd_ < 0) throw IoError("write", file.path_, errno);
+  return file;
+}
+
 OutputFile::OutputFile(OutputFile&& other) noexcept
     : path_(std::move(other.path_)),
       target_(std::move(other.target_)),
@@ -296,6 +304,28 @@ void OutputFile::commit() {
   if (failed != 0) throw IoError("put the finished file in place", path_, failed);
   temporary_path_.clear();
   if (sync_ == Sync::yes) sync_folder(target_, path_);
+}
+
+std::string OutputFile::leave() noexcept try {
+  if (temporary_path_.empty()) return {};
+  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+  const auto slash = target_.rfind('/');
+  const std::size_t base = slash == std::string::npos ? 0 : slash + 1;
+  auto dot = target_.rfind('.');
+  if (dot == std::string::npos || dot <= base) dot = target_.size();
+  for (int number = 1; number < 1000; ++number) {
+    const std::string name = fmt::format("{}.partial{}{}", std::string_view(target_).substr(0, dot),
+                                         number == 1 ? "" : fmt::format("-{}", number),
+                                         std::string_view(target_).substr(dot));
+    const int failed = rename_new(temporary_path_.c_str(), name.c_str());
+    if (failed == EEXIST) continue;
+    if (failed != 0) break;
+    temporary_path_.clear();
+    return name;
+  }
+  return {};
+} catch (...) {  // no memory for a name
+  return {};
 }
 
 void OutputFile::discard() noexcept {

@@ -59,6 +59,9 @@ class OutputFile {
   OutputFile& operator=(OutputFile&& other) noexcept;
   ~OutputFile();
 
+  /// The process's standard output, written to directly. `path` is "standard output".
+  [[nodiscard]] static OutputFile standard_output();
+
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
   /// Where the bytes are until `commit`; empty where the target is written to directly.
@@ -81,7 +84,13 @@ class OutputFile {
   /// sync failed, which the message says).
   void commit();
 
+  /// Instead of `commit`: leaves what was written so far beside the target, under the target's name
+  /// with "partial" before its extension ("clip.partial.mp4"; with a number where that is taken).
+  /// @returns that path; empty where there is no temporary file or it cannot be renamed.
+  [[nodiscard]] std::string leave() noexcept;
+
  private:
+  OutputFile() = default;
   void discard() noexcept;
 
   std::string path_;    // as given, for messages

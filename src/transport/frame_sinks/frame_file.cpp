@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/frame_sinks/frame_file.hpp"
+
+#include "core/checks.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+namespace offramp {
+
+OutputFile FrameTarget::open() const {
+  if (is_standard_output()) return OutputFile::standard_output();
+  return {path, existing};
+}
+
+IoError in_frame(const IoError& error, std::uint64_t number) {
+  return {fmt::format("write frame {}", number), error.error().path, error.errno_value(),
+          error.error().remedy};
+}
+
+void expect_format(std::span<const PixelFormat> formats, const FrameFormat& format,
+                   const std::string& path, std::string_view kind) {
+  if (std::ranges::find(formats, format.pixels) != formats.end()) return;
+  std::vector<std::string_view> names;
+  for (const PixelFormat each : formats) names.push_back(name_of(each));
+  throw DataError({.code = ErrorCode::unsupported,
+                   .what = fmt::format("{} takes no {} frames", kind, name_of(format.pixels)),
+                   .path = path,
+                   .remedy = fmt::format("choose one of {}", fmt::join(names, ", "))});
+}
+
+void FrameFileSink::begin(const FrameFormat& format) {
+  OFFRAMP_EXPECTS(!file_, "a sink begins once");
+  expect_format(formats(), format, target_.shown(), kind());
+  format_ = format;
+  const std::string text = front(format);
+  file_.emplace(target_.open());
+  file_->append(std::as_bytes(std::span(text)));
+  bytes_ = file_->size();
+}
+
+void FrameFileSink::write(std::uint64_t number, std::span<const std::byte> bytes) {
+  OFFRAMP_EXPECTS(file_ && number == frames_, "frames come in order, after begin");
+  OFFRAMP_EXPECTS(bytes.size() == format_.size(), "a frame has the size of its format");
+  const std::array pieces{std::as_bytes(std::span(prefix())), bytes};
+  write_frame(number, [&] { file_->append(pieces); });
+  bytes_ = file_->size();
+  ++frames_;
+}
+
+void FrameFileSink::finish() {
+  OFFRAMP_EXPECTS(file_, "finish comes once, after begin");
+  complete(*file_, frames_);
+  file_->commit();
+  file_.reset();
+}
+
+void FrameFileSink::keep_partial() noexcept {
+  if (!file_ || frames_ == 0) return;
+  try {
+    complete(*file_, frames_);
+    partial_ = file_->leave();
+  } catch (...) {  // the disk is full, say: what is there stays as it is
+    try {
+      partial_ = file_->leave();
+    } catch (...) {
+    }
+  }
+  file_.reset();
+}
+
+}  // namespace offramp
