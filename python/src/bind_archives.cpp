@@ -23,6 +23,9 @@
 namespace offramp::python {
 namespace {
 
+// Speaks DLPack and the buffer protocol.
+using Array = nb::ndarray<nb::array_api>;
+
 // A job's answer: tensors and bytes of theirs.
 using Report = std::pair<std::uint64_t, std::uint64_t>;
 
@@ -110,8 +113,7 @@ class Archive {
   }
 
   // Rows, where `rows` is set, of all axes but the first: else everything.
-  nb::ndarray<> read(const std::string& name, std::uint64_t first, std::uint64_t count,
-                     bool by_rows) {
+  Array read(const std::string& name, std::uint64_t first, std::uint64_t count, bool by_rows) {
     const TensorDesc& desc = find(name).desc;
     std::vector<std::size_t> shape(desc.shape.extents().begin(), desc.shape.extents().end());
     std::uint64_t row_elems = desc.shape.elems();
@@ -138,9 +140,8 @@ class Archive {
     const nb::capsule owner(bytes.get(),
                             [](void* data) noexcept { delete[] static_cast<std::byte*>(data); });
     std::byte* const data = bytes.release();
-    return nb::ndarray<>(data, shape.size(), shape.data(), owner, nullptr,
-                         nb::dlpack::dtype{type.code, type.bits, type.lanes},
-                         nb::device::cpu::value, 0);
+    return Array(data, shape.size(), shape.data(), owner, nullptr,
+                 nb::dlpack::dtype{type.code, type.bits, type.lanes}, nb::device::cpu::value, 0);
   }
 
  private:
@@ -164,14 +165,14 @@ std::tuple<std::string, nb::tuple, std::uint64_t> describe(const Archive& archiv
 }
 
 // The same memory, as unsigned integers.
-nb::ndarray<> bits_of(nb::object array) {
+Array bits_of(nb::object array) {
   const auto values = nb::cast<nb::ndarray<>>(array);
   std::vector<std::size_t> shape;
   for (std::size_t axis = 0; axis < values.ndim(); ++axis) shape.push_back(values.shape(axis));
   nb::dlpack::dtype type = values.dtype();
   type.code = dlpack::unsigned_integer;
-  return nb::ndarray<>(values.data(), shape.size(), shape.data(), array, nullptr, type,
-                       nb::device::cpu::value, 0);
+  return Array(values.data(), shape.size(), shape.data(), array, nullptr, type,
+               nb::device::cpu::value, 0);
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <offramp/core/error.hpp>
 
+#include <nanobind/stl/string.h>
+
 #include <exception>
 #include <string>
 

@@ -29,17 +29,21 @@ std::string guess_axes(std::span<const std::uint64_t> shape) {
     if (is_channels(shape[2])) return "hwc";
     return is_channels(shape[0]) ? "chw" : "nhw";
   }
+  const bool batch = shape.size() == 5 && shape[0] == 1;
+  if (batch) shape = shape.subspan(1);
   if (shape.size() != 4) refuse(shape, "have no known axes: name them, such as axes=\"nhwc\"");
   // No picture is 4 columns wide.
   if (is_channels(shape[3])) return "nhwc";
   const bool first = is_channels(shape[0]);
   const bool second = is_channels(shape[1]);
-  if (first && second) {
-    // One of something beside three is one frame of three colours.
-    if (shape[0] == 1 && shape[1] != 4) return "nchw";
-    if (shape[1] == 1 && shape[0] == 3) return "cnhw";
-    refuse(shape, "may be axes=\"nchw\" or axes=\"cnhw\": say which");
+  if (first && second && shape[0] != shape[1]) {
+    // A batch of one video has three colours if any: (1, 3, 4, h, w) is what a decoder gives, (1,
+    // 4, 3, h, w) what a pipeline does. One of something beside three is one frame of three
+    // colours.
+    if (shape[1] == 3 && (batch || shape[0] == 1)) return "nchw";
+    if (shape[0] == 3 && (batch || shape[1] == 1)) return "cnhw";
   }
+  if (first && second) refuse(shape, "may be axes=\"nchw\" or axes=\"cnhw\": say which");
   if (second) return "nchw";
   if (first) return "cnhw";
   refuse(shape,
@@ -47,28 +51,13 @@ std::string guess_axes(std::span<const std::uint64_t> shape) {
          "as axes=\"nhwc\"");
 }
 
-FrameView frames_of(const HeldArray& array, std::string axes, std::optional<ValueRange> range) {
+FrameView frames_of(const HeldArray& array, const std::string& axes,
+                    std::optional<ValueRange> range) {
   std::vector<std::uint64_t> shape = array.shape();
   std::vector<std::int64_t> strides = array.strides();
-  const auto drop_first = [&] {
+  if (shape.size() == axes.size() + 1 && shape[0] == 1) {
     shape.erase(shape.begin());
     strides.erase(strides.begin());
-  };
-  if (axes.empty()) {
-    // A batch of one video, whose pictures have three colours if anything does: (1, 3, 4, h, w) is
-    // what a decoder gives, (1, 4, 3, h, w) what a pipeline does.
-    const bool batch = shape.size() == 5 && shape[0] == 1;
-    if (batch) drop_first();
-    const bool channels_inside = batch && !is_channels(shape[3]);
-    if (channels_inside && shape[0] == 3 && shape[1] != 3) {
-      axes = "cnhw";
-    } else if (channels_inside && shape[1] == 3 && shape[0] != 3) {
-      axes = "nchw";
-    } else {
-      axes = guess_axes(shape);
-    }
-  } else if (shape.size() == axes.size() + 1 && shape[0] == 1) {
-    drop_first();
   }
   if (shape.size() != axes.size()) refuse(shape, "do not have the axes \"" + axes + "\"");
   FrameView view = range ? frame_view(array.data(), array.dtype(), shape, axes, *range)

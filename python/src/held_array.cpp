@@ -74,12 +74,13 @@ std::vector<std::int64_t> HeldArray::strides() const {
 bool HeldArray::is_contiguous() const {
   if (!tensor_->strides) return true;
   std::int64_t stride = 1;
+  bool fits = true;
   for (std::int32_t axis = tensor_->ndim; axis-- > 0;) {
     if (tensor_->shape[axis] == 0) return true;
-    if (tensor_->shape[axis] != 1 && tensor_->strides[axis] != stride) return false;
+    fits = fits && (tensor_->shape[axis] == 1 || tensor_->strides[axis] == stride);
     stride *= tensor_->shape[axis];
   }
-  return true;
+  return fits;
 }
 
 DType HeldArray::dtype() const {
@@ -104,8 +105,10 @@ dlpack::Device device_of(nb::handle array) {
     const std::string what = nb::type_name(array.type()).c_str();
     throw nb::type_error((what + " is no array: it has no __dlpack__").c_str());
   }
-  const auto place = nb::cast<std::pair<int, int>>(array.attr("__dlpack_device__")());
-  return {place.first, place.second};
+  const nb::tuple place(array.attr("__dlpack_device__")());
+  if (place.size() != 2) throw nb::type_error("an array's __dlpack_device__ gave no pair");
+  // The first may be an enumerator.
+  return {nb::cast<int>(nb::int_(place[0])), nb::cast<int>(nb::int_(place[1]))};
 }
 
 std::shared_ptr<const HeldArray> hold(nb::handle array, void* stream) {

@@ -64,8 +64,20 @@ Writer::Borrowed Writer::borrow(nb::handle frames) {
   const dlpack::Device place = device_of(frames);
   choose_device(place);
   auto array = hold(frames, is_on_gpu(place) ? stream_.ref().native() : nullptr);
-  const FrameView view = frames_of(*array, options_.axes, options_.range);
+  const FrameView view = frames_of(*array, axes_of(*array), options_.range);
   return {std::move(array), view};
+}
+
+// As named, or as guessed: once for arrays of one rank, so that a chunk that could be two things is
+// what the ones before it were.
+std::string Writer::axes_of(const HeldArray& array) {
+  if (!options_.axes.empty()) return options_.axes;
+  const std::vector<std::uint64_t> shape = array.shape();
+  if (guessed_axes_.empty() || guessed_rank_ != shape.size()) {
+    guessed_axes_ = guess_axes(shape);
+    guessed_rank_ = shape.size();
+  }
+  return guessed_axes_;
 }
 
 // The first one that the sink takes and that has the source's channels, neither more nor fewer.

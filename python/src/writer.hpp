@@ -61,12 +61,15 @@ class Writer {
   };
   [[nodiscard]] Borrowed borrow(nb::handle frames);
   void choose_device(dlpack::Device place);
+  [[nodiscard]] std::string axes_of(const HeldArray& array);
   [[nodiscard]] PixelFormat choose_pixels(std::uint64_t channels) const;
 
   Options options_;
   std::shared_ptr<FrameSink> sink_;
   Stream stream_;  // of the device: submits wait here for what made the frames
   FrameFormat format_{};
+  std::size_t guessed_rank_{};  // of the array whose axes were guessed last
+  std::string guessed_axes_;
   std::shared_ptr<FrameWriter> writer_;
   std::uint64_t frames_out_{};
   std::string counters_{"{}"};

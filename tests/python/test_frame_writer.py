@@ -80,6 +80,14 @@ def test_a_batch_of_one_video_as_decoders_leave_it(tmp_path):
     np.testing.assert_array_equal(read(path, expected.shape), expected)
 
 
+def test_a_chunk_that_may_be_two_things_is_what_the_ones_before_were(tmp_path):
+    video = RNG.integers(0, 256, (3, 8, 6, 8), np.uint8)
+    path = tmp_path / "out.rgb"
+    write(path, [video[:, :5], video[:, 5:]], pixels="rgb24")
+    expected = video.transpose(1, 2, 3, 0)
+    np.testing.assert_array_equal(read(path, expected.shape), expected)
+
+
 def test_values_that_are_no_number_are_black(tmp_path):
     frame = np.array([[np.nan, np.inf, -np.inf, 5, -5, 0.5]] * 2, np.float32)
     path = tmp_path / "out.gray"
