@@ -2,6 +2,7 @@
 #include "engine/frame_core.hpp"
 
 #include "core/checks.hpp"
+#include "frames/device_convert.hpp"
 
 #include <offramp/core/error.hpp>
 #include <offramp/device/device_table.hpp>
@@ -77,7 +78,7 @@ FrameCore::FrameCore(FrameWriterSettings settings, const FrameFormat& format,
       sink_(expect_takes(std::move(sink), format)),
       host_slab_(device_,
                  {.slots = host_pool_.total(), .slot_size = frames_per_slot_ * frame_size_}),
-      convert_stream_(device_.make_stream()),
+      convert_stream_(frames::device_convert(device_).make_stream(device_, settings_.priority)),
       copy_stream_(has_device_slots() ? device_.make_stream() : Stream()),
       submits_(settings_.submits),
       entries_(host_pool_.total() + device_slots_),
@@ -94,6 +95,7 @@ FrameCore::FrameCore(FrameWriterSettings settings, const FrameFormat& format,
   }
   for (Submit& submit : submits_) submit.ready = device_.make_event();
   for (Entry& entry : entries_) entry.converted = device_.make_event();
+  frames::device_convert(device_).load(device_);  // later that would stop the device
   if (!codes_) return;
   for (Coded& coded : coded_) coded.frames.resize(frames_per_slot_);
 }

@@ -10,6 +10,8 @@
 #include <offramp/frames/convert.hpp>
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <utility>
 
 namespace offramp {
@@ -36,13 +38,17 @@ Ticket FrameCore::submit(StreamRef stream, const FrameView& frames,
   OFFRAMP_EXPECTS(frames.frames > 0, "a submit has at least one frame");
   OFFRAMP_EXPECTS(frames.data, "the frames are nowhere");
   expect_convertible(frames, format_);
+  const bool pageable = device_.is_pageable(frames.data);
+  OFFRAMP_EXPECTS(on_host_ || pageable ||
+                      std::bit_cast<std::uintptr_t>(frames.data) % size_of(frames.dtype) == 0,
+                  "values on a device begin at a multiple of their size");
 
   const auto at = begin_submit();
   if (!at) return Ticket(progress(), 0, true);
   Submit& submit = submits_[*at];
   submit.view = frames;
   submit.keep_alive = std::move(keep_alive);
-  submit.pageable = device_.is_pageable(frames.data);
+  submit.pageable = pageable;
   submit.submitted_ns = Trace::now_ns();
   try {
     submit.ready.record(stream);

@@ -66,6 +66,7 @@ constexpr DeviceConvert host_convert{
           static_cast<void>(job.release());
         },
     .load = [](Device&) {},
+    .make_stream = [](Device& device, int) { return device.make_stream(); },
 };
 
 }  // namespace

@@ -15,6 +15,9 @@ struct DeviceConvert {
 
   /// Loads the kernels, as the seam of the codecs does (src/codec/device_codec.hpp).
   void (*load)(Device& device){};
+
+  /// A stream whose kernels go before those of a higher number; the host knows no priorities.
+  Stream (*make_stream)(Device& device, int priority){};
 };
 
 /// Of a GPU its kernel; of any other device, whose memory is the host's, the host's loops, run by

@@ -43,6 +43,8 @@ struct FrameWriterSettings {
   /// one.
   std::size_t threads{0};
 
+  int priority{-5};  ///< of the conversion against the producer's kernels: the lowest goes first
+
   /// With `drop`, a submit is dropped, all of it, where `submits` others are waiting.
   Overflow overflow{Overflow::block};
 

@@ -29,6 +29,7 @@ constexpr DeviceConvert cuda_convert{
           check_cuda(gpu::load_convert(),
                      {.action = "load the conversion of frames", .device = cuda.name()});
         },
+    .make_stream = make_stream,
 };
 
 }  // namespace
