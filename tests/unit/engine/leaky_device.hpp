@@ -30,7 +30,7 @@ class LeakyDevice final : public Device {
     host_device().free_host(data, size);
   }
   bool is_pageable(const std::byte* data) const noexcept override {
-    return host_device().is_pageable(data);
+    return pageable || host_device().is_pageable(data);
   }
   void copy_async(StreamRef stream, const Copy& copy) override {
     // As a slow link would, so that a missing wait shows.
@@ -69,6 +69,7 @@ class LeakyDevice final : public Device {
   }
   bool is_event_done(const Event& event) override { return host(event).is_done(); }
 
+  std::atomic<bool> pageable{};             ///< it reaches no source but by slow copies
   std::atomic<bool> fails{};                ///< events can no longer be recorded
   std::atomic<int> records_left{1 << 30};   ///< events that can still be recorded
   std::chrono::microseconds latency{200};   ///< of a copy
