@@ -12,8 +12,9 @@
         array = archive["weight"].numpy()
 """
 from ._archive import Archive, Tensor, open, pack, unpack
+from ._errors import Cancelled, DataError, MachineError
 from ._frames import FrameWriter, Report, save_frames
-from ._offramp import Cancelled, DataError, MachineError, Ticket, devices
+from ._offramp import Ticket, devices
 
 __all__ = [
     "Archive",

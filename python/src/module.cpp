@@ -12,7 +12,7 @@ NB_MODULE(_offramp, module) {
   using namespace offramp;
   using namespace offramp::python;
 
-  bind_errors(module);
+  bind_errors();
   bind_writer(module);
   bind_archives(module);
   module.def(

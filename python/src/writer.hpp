@@ -78,6 +78,6 @@ class Writer {
 
 void bind_writer(nb::module_& module);
 void bind_archives(nb::module_& module);
-void bind_errors(nb::module_& module);
+void bind_errors();
 
 }  // namespace offramp::python
