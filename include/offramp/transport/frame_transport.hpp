@@ -4,10 +4,13 @@
 #include <offramp/transport/frame_sink.hpp>
 #include <offramp/transport/frame_source.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
+#include <vector>
 
 namespace offramp {
 
@@ -41,6 +44,17 @@ struct FrameSourceOptions {
   std::optional<std::uint32_t> width{};   ///< of a raw stream; of a video or images: scale to it
   std::optional<std::uint32_t> height{};  ///< likewise
   std::optional<FrameRate> rate{};        ///< of a raw stream or images; of the others: overrides
+
+  /// Where not empty: what the reader takes, the preferred one first. A source of another format is
+  /// converted to the one of these that keeps most.
+  std::vector<PixelFormat> accepts{};
+
+  /// Of Y'CbCr, where the source does not say; and of what RGB is converted to.
+  std::optional<ColorMatrix> matrix{};
+  std::optional<ColorRange> range{};
+
+  std::size_t threads{0};    ///< that decode and scale; 0: the library chooses
+  std::stop_token cancel{};  ///< ends a wait for standard input or a pipe: DataError (cancelled)
 };
 
 /// Opens a video file, a folder of images or a pattern such as `in_%04d.png`, a y4m or raw file, or
