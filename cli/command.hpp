@@ -39,5 +39,6 @@ void add_info(CLI::App& app, Context& context);
 void add_verify(CLI::App& app, Context& context);
 void add_recover(CLI::App& app, Context& context);
 void add_diff(CLI::App& app, Context& context);
+void add_frames(CLI::App& app, Context& context);
 
 }  // namespace offramp::cli

@@ -25,6 +25,7 @@ constexpr auto footer = R"(Examples:
   offramp verify kv.ofr                         check every checksum and decode every block
   offramp unpack kv.ofr kv2.safetensors         restore it
   offramp diff kv.safetensors kv2.safetensors   compare tensor by tensor
+  offramp frames vortex vortex.mp4              write frames while the next ones are made
 
 Exit codes: 0 done, 1 the data is bad or differs, 2 usage, 3 the machine failed,
 130 interrupted.)";
@@ -120,6 +121,7 @@ int main(int argc, char** argv) {
   add_verify(app, context);
   add_recover(app, context);
   add_diff(app, context);
+  add_frames(app, context);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {

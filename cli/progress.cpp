@@ -16,8 +16,12 @@ Progress::Style Progress::style_for_stderr(bool quiet) {
   return isatty(STDERR_FILENO) ? Style::bar : Style::lines;
 }
 
-Progress::Progress(std::string label, std::uint64_t total, Style style)
-    : label_(std::move(label)), total_(total), style_(style), start_(Clock::now()) {}
+Progress::Progress(std::string label, std::uint64_t total, Style style, std::string unit)
+    : label_(std::move(label)),
+      total_(total),
+      style_(style),
+      unit_(std::move(unit)),
+      start_(Clock::now()) {}
 
 Progress::~Progress() {
   if (open_) say("\n");
@@ -47,9 +51,11 @@ void Progress::draw(std::uint64_t done, bool last) {
   const double left = part > 0 ? seconds / part - seconds : 0;
   const std::string rest =
       last ? fmt::format("in {:.1f} s", seconds) : fmt::format("{:.0f} s left", left);
-  const std::string figures =
-      fmt::format("{:3.0f} %  {} of {}  {}  {}", 100 * part, human_size(done), human_size(total_),
-                  human_rate(done, seconds), rest);
+  const std::string amount = unit_.empty()
+                                 ? fmt::format("{} of {}  {}", human_size(done), human_size(total_),
+                                               human_rate(done, seconds))
+                                 : fmt::format("{} of {} {}", done, total_, unit_);
+  const std::string figures = fmt::format("{:3.0f} %  {}  {}", 100 * part, amount, rest);
   if (style_ == Style::lines) {
     say(fmt::format("{}: {}\n", label_, figures));
     return;

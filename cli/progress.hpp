@@ -18,13 +18,14 @@ class Progress {
   /// Bar on a terminal, lines elsewhere, none where `quiet`.
   [[nodiscard]] static Style style_for_stderr(bool quiet);
 
-  Progress(std::string label, std::uint64_t total, Style style);
+  /// `unit`: what is counted, where it is not bytes.
+  Progress(std::string label, std::uint64_t total, Style style, std::string unit = {});
   /// Ends the line that a bar left open.
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// `done` of the total bytes are through.
+  /// `done` of the total are through.
   void update(std::uint64_t done);
 
  private:
@@ -34,6 +35,7 @@ class Progress {
   std::string label_;
   std::uint64_t total_;
   Style style_;
+  std::string unit_;
   Clock::time_point start_;
   Clock::time_point drawn_{};
   std::uint64_t next_tenth_{1};

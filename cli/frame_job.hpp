@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "frame_options.hpp"
+
+#include <offramp/engine/counters.hpp>
+#include <offramp/engine/trace.hpp>
+#include <offramp/frames/pixel_format.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+
+namespace offramp::cli {
+
+/// What one run of a job did.
+struct FrameRun {
+  FrameFormat format{};
+  std::uint64_t frames_in{};
+  std::uint64_t frames_out{};  ///< that the file holds, by the writer of that format's own count
+  std::uint64_t dropped{};
+  std::uint64_t bytes_out{};
+  double wall_s{};                     ///< from the first frame's start until the file is complete
+  std::optional<Counters> counters{};  ///< not of --sync
+  std::shared_ptr<Trace> trace{};      ///< with a span of the whole job
+};
+
+enum class Way {
+  behind,  ///< through FrameWriter
+  sync,    ///< one thing after the other
+  alone,   ///< frames are made, and thrown away
+};
+
+struct FrameJob {
+  const FrameOptions& options;
+  Device& device;
+  std::stop_token stop{};
+  std::function<void(std::uint64_t done, std::optional<std::uint64_t> total)> on_progress{};
+  bool overwrite{false};
+
+  /// Runs the job. What fails is thrown as it came, with the frame in its words, and with where the
+  /// frames before it are kept, if they are.
+  [[nodiscard]] FrameRun run(Way way) const;
+};
+
+}  // namespace offramp::cli
