@@ -130,6 +130,29 @@ def test_the_file_goes_on_while_the_gil_is_held():
         assert ticket.state == "durable"
 
 
+def test_a_thread_that_waits_lets_others_run():
+    frames = np.broadcast_to(np.zeros((1024, 1024, 3), np.float32), (30, 1024, 1024, 3))
+    waited = []
+    with offramp.FrameWriter("null:", pixels="rgb24", axes="nhwc") as writer:
+
+        def wait():
+            ticket = writer.submit(frames)
+            start = time.perf_counter()
+            ticket.wait_durable()
+            waited.append((start, time.perf_counter()))
+
+        thread = threading.Thread(target=wait)
+        thread.start()
+        times = []
+        while thread.is_alive():
+            times.append(time.perf_counter())
+            time.sleep(0.001)
+        thread.join()
+    (start, end), = waited
+    assert end - start > 0.005
+    assert sum(start < now < end for now in times) >= 3
+
+
 def test_tickets(tmp_path):
     with offramp.FrameWriter(tmp_path / "out.rgb", pixels="rgb24") as writer:
         ticket = writer.submit(np.zeros((8, 8, 3), np.uint8))
