@@ -39,7 +39,8 @@ void FrameOptions::add_to(CLI::App& command) {
   command
       .add_option("OUT", out,
                   "Where frames go: .mp4 .mkv .y4m .npy .safetensors .raw .yuv .rgb, a folder or a "
-                  "pattern such as out_%05d.png, - for standard output, null: for nowhere")
+                  "pattern such as out_%05d.png, - for standard output (y4m, or raw RGB with "
+                  "--pixel-format), null: for nowhere")
       ->required();
   command
       .add_option("--frames", frames, "How many (a generator's default: 120; else all there are)")
@@ -191,6 +192,12 @@ FrameSourceOptions FrameOptions::source_options(std::stop_token cancel) const {
 FrameSinkOptions FrameOptions::sink_options() const {
   FrameSinkOptions options;
   options.format = format;
+  if (out == "-" && format.empty()) {
+    // What says what it is, where it can.
+    const auto stated = pixels();
+    const bool rgb = stated && !is_yuv(*stated) && channels_of(*stated) > 1;
+    options.format = rgb ? "raw" : "y4m";
+  }
   options.encoder = encoder;
   options.quality = crf;
   options.preset = preset;
