@@ -78,6 +78,9 @@ class FrameWriter:
     frames out where all slots are in use, instead of waiting. A writer that failed waits at most
     ``abandon_after`` seconds for what does not return.
 
+    ``trace`` is a file for a timeline of converting, copying, coding, writing and stalls, which
+    ui.perfetto.dev shows.
+
     Leaving the ``with`` block completes the file; leaving it by an exception keeps what was written
     so far in a file beside it, which the exception's notes name (``keep_partial=False``: removes
     it).
@@ -108,6 +111,7 @@ class FrameWriter:
         drop: bool = False,
         keep_partial: bool = True,
         abandon_after: float = 10.0,
+        trace: Union[str, "os.PathLike[str]", None] = None,
     ) -> None:
         self._core = _offramp.Writer(
             os.fspath(path),
@@ -121,6 +125,7 @@ class FrameWriter:
             encoder=codec or "",
             quality=quality,
             preset=preset or "",
+            trace="" if trace is None else os.fspath(trace),
             level=level,
             frames=frames,
             overwrite=overwrite,
@@ -179,10 +184,13 @@ class FrameWriter:
 
     def _abandon(self, error: Optional[BaseException]) -> None:
         partial = self._core.abandon()
+        self._partial_path = partial or None
+        if error is None or not hasattr(error, "add_note"):  # Python 3.10 has no notes
+            return
+        if self._core.failure:
+            error.add_note(f"offramp: {self._core.failure}")
         if partial:
-            self._partial_path = partial
-            if error is not None and hasattr(error, "add_note"):
-                error.add_note(f"offramp: what was written so far is in {partial}")
+            error.add_note(f"offramp: what was written so far is in {partial}")
 
     def __enter__(self) -> "FrameWriter":
         return self

@@ -41,7 +41,7 @@ struct WriterArgs {
   std::string path;
   std::pair<std::uint32_t, std::uint32_t> fps;
   std::optional<std::pair<double, double>> range;
-  std::string axes, pixels, matrix, color_range, format, encoder, preset;
+  std::string axes, pixels, matrix, color_range, format, encoder, preset, trace;
   std::optional<int> quality, level;
   std::optional<std::uint64_t> frames;
   bool overwrite, drop, keep_partial;
@@ -72,6 +72,7 @@ Writer::Options options_of(const WriterArgs& args) {
       std::chrono::milliseconds(static_cast<std::int64_t>(args.abandon_after * 1000));
   if (args.range) options.range = ValueRange{args.range->first, args.range->second};
   options.axes = args.axes;
+  options.trace_path = args.trace;
   if (!args.pixels.empty()) options.pixels = pixels_of(args.pixels);
   options.matrix = chosen<ColorMatrix>(
       args.matrix, {{"bt709", ColorMatrix::bt709}, {"bt601", ColorMatrix::bt601}});
@@ -133,22 +134,24 @@ void bind_writer(nb::module_& module) {
              std::optional<std::pair<double, double>> range, const std::string& axes,
              const std::string& pixels, const std::string& matrix, const std::string& color_range,
              const std::string& format, const std::string& encoder, std::optional<int> quality,
-             const std::string& preset, std::optional<int> level,
+             const std::string& preset, const std::string& trace, std::optional<int> level,
              std::optional<std::uint64_t> frames, bool overwrite, std::size_t threads,
              std::size_t encoder_threads, std::size_t slot_size, std::size_t device_slots,
              std::size_t host_slots, bool drop, bool keep_partial, double abandon_after) {
-            new (at) Writer(options_of(
-                {path,        fps,          range,      axes,         pixels,  matrix,
-                 color_range, format,       encoder,    preset,       quality, level,
-                 frames,      overwrite,    drop,       keep_partial, threads, encoder_threads,
-                 slot_size,   device_slots, host_slots, abandon_after}));
+            new (at) Writer(options_of({path,         fps,        range,           axes,
+                                        pixels,       matrix,     color_range,     format,
+                                        encoder,      preset,     trace,           quality,
+                                        level,        frames,     overwrite,       drop,
+                                        keep_partial, threads,    encoder_threads, slot_size,
+                                        device_slots, host_slots, abandon_after}));
           },
           nb::arg("path"), nb::kw_only(), nb::arg("fps"), nb::arg("range").none(), nb::arg("axes"),
           nb::arg("pixels"), nb::arg("matrix"), nb::arg("color_range"), nb::arg("format"),
-          nb::arg("encoder"), nb::arg("quality").none(), nb::arg("preset"), nb::arg("level").none(),
-          nb::arg("frames").none(), nb::arg("overwrite"), nb::arg("threads"),
-          nb::arg("encoder_threads"), nb::arg("slot_size"), nb::arg("device_slots"),
-          nb::arg("host_slots"), nb::arg("drop"), nb::arg("keep_partial"), nb::arg("abandon_after"))
+          nb::arg("encoder"), nb::arg("quality").none(), nb::arg("preset"), nb::arg("trace"),
+          nb::arg("level").none(), nb::arg("frames").none(), nb::arg("overwrite"),
+          nb::arg("threads"), nb::arg("encoder_threads"), nb::arg("slot_size"),
+          nb::arg("device_slots"), nb::arg("host_slots"), nb::arg("drop"), nb::arg("keep_partial"),
+          nb::arg("abandon_after"))
       .def("begin", &Writer::begin, nb::arg("frames"))
       .def_prop_ro("began", &Writer::began)
       .def("submit", &Writer::submit, nb::arg("frames"))
@@ -156,6 +159,7 @@ void bind_writer(nb::module_& module) {
       .def("abandon", &Writer::abandon)
       .def("cancel", &Writer::cancel)
       .def("counters", &Writer::counters)
+      .def_prop_ro("failure", &Writer::failure)
       .def_prop_ro("frames_out", &Writer::frames_out)
       .def_prop_ro("path", &Writer::path)
       .def_prop_ro("format", &Writer::format);

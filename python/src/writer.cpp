@@ -33,7 +33,9 @@ std::string name_of(dlpack::Device place) {
 }  // namespace
 
 Writer::Writer(Options options)
-    : options_(std::move(options)), sink_(make_frame_sink(options_.path, options_.sink)) {}
+    : options_(std::move(options)), sink_(make_frame_sink(options_.path, options_.sink)) {
+  if (!options_.trace_path.empty()) options_.settings.trace = std::make_shared<Trace>();
+}
 
 Writer::~Writer() {
   {
@@ -50,7 +52,7 @@ void Writer::choose_device(dlpack::Device place) {
   if (!options_.settings.device) {
     options_.settings.device = find_device(name).value();
     stream_ = options_.settings.device->make_stream();
-  } else if (options_.settings.device->name() != name) {
+  } else if (options_.settings.device->name() != name && name != "host") {
     const std::string what = "frames are on " + name + ", and those before were on " +
                              std::string(options_.settings.device->name()) +
                              ": a writer takes them from one device";
@@ -135,6 +137,7 @@ void Writer::close() {
     const nb::gil_scoped_release released;
     writer_.reset();
     writer.reset();
+    if (!options_.trace_path.empty()) options_.settings.trace->write(options_.trace_path);
   }
   release_finished();
 }
@@ -145,6 +148,8 @@ std::string Writer::abandon() {
   std::shared_ptr<FrameWriter> writer = std::exchange(writer_, nullptr);
   std::shared_ptr<FrameSink> sink = std::exchange(sink_, nullptr);
   if (writer) {
+    const auto error = writer->error();
+    if (error && error->code != ErrorCode::cancelled) failure_ = error->message();
     writer->cancel();
     counters_ = writer->counters().to_json();
   }
@@ -154,6 +159,12 @@ std::string Writer::abandon() {
     writer.reset();  // the sink knows what is to become of its file once the writer is gone
     if (began && sink) partial = sink->partial_path();
     sink.reset();  // completes what it holds
+    if (began && !options_.trace_path.empty()) {
+      try {
+        options_.settings.trace->write(options_.trace_path);
+      } catch (const IoError&) {  // the job's own failure is what counts
+      }
+    }
   }
   release_finished();
   return partial;

@@ -27,6 +27,7 @@ class Writer {
     std::optional<PixelFormat> pixels{};
     ColorMatrix matrix{ColorMatrix::bt709};
     ColorRange color_range{ColorRange::limited};
+    std::string trace_path{};  ///< where the end writes the trace; empty: nowhere
   };
 
   /// Makes the sink, which checks the options.
@@ -50,6 +51,8 @@ class Writer {
   void cancel() noexcept;
 
   [[nodiscard]] std::string counters() const;  ///< as JSON
+  /// What failed first, with the frame's number, once abandoned; empty where nothing did.
+  [[nodiscard]] const std::string& failure() const noexcept { return failure_; }
   [[nodiscard]] std::uint64_t frames_out() const noexcept { return frames_out_; }
   [[nodiscard]] const std::string& path() const noexcept { return options_.path; }
   [[nodiscard]] nb::object format() const;
@@ -73,6 +76,7 @@ class Writer {
   std::shared_ptr<FrameWriter> writer_;
   std::uint64_t frames_out_{};
   std::string counters_{"{}"};
+  std::string failure_;
   bool ended_{};
 };
 

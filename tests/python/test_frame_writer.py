@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 import ctypes
+import errno
 import gc
+import json
 import os
 import threading
 import time
@@ -229,8 +231,28 @@ def test_an_exception_keeps_what_was_written(tmp_path):
             writer.submit(np.full((3, 4, 8, 3), 7, np.uint8)).wait_durable()
             1 / 0
     assert not path.exists()
-    assert writer.partial_path and writer.partial_path in caught.value.__notes__[0]
+    assert writer.partial_path and writer.partial_path in caught.value.__notes__[-1]
     assert read(writer.partial_path, (3, 96)).min() == 7
+
+
+def test_a_full_disk_names_the_frame():
+    if not os.path.exists("/dev/full"):
+        pytest.skip("no /dev/full")
+    frames = np.zeros((8, 64, 64, 3), np.uint8)
+    with pytest.raises(OSError) as caught:
+        with offramp.FrameWriter("/dev/full", format="raw", pixels="rgb24", overwrite=True) as writer:
+            for _ in range(100):
+                writer.submit(frames)
+    assert caught.value.errno == errno.ENOSPC
+    assert any("frame" in note for note in caught.value.__notes__)
+
+
+def test_the_trace_is_written(tmp_path):
+    path = tmp_path / "trace.json"
+    with offramp.FrameWriter("null:", pixels="rgb24", trace=path) as writer:
+        writer.submit(np.zeros((8, 64, 64, 3), np.uint8))
+    stages = {event["name"] for event in json.loads(path.read_text())["traceEvents"] if event["ph"] == "X"}
+    assert {"convert", "write"} <= stages
 
 
 def test_or_removes_it(tmp_path):
