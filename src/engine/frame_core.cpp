@@ -97,7 +97,11 @@ FrameCore::FrameCore(FrameWriterSettings settings, const FrameFormat& format,
   for (Entry& entry : entries_) entry.converted = device_.make_event();
   frames::device_convert(device_).load(device_);  // later that would stop the device
   if (!codes_) return;
-  for (Coded& coded : coded_) coded.frames.resize(frames_per_slot_);
+  // From the start, so that a slot that is first used late allocates nothing then.
+  for (Coded& coded : coded_) {
+    coded.frames.resize(frames_per_slot_);
+    for (std::vector<std::byte>& frame : coded.frames) frame.reserve(frame_size_);
+  }
 }
 
 std::function<void(const Counters&)> FrameCore::progress_report(
@@ -160,7 +164,7 @@ void FrameCore::transform(Task& task, std::size_t) {
       fail_with_current("encode", coded.fill.first_frame + at);
       throw;
     }
-    if (room != 0 && out.capacity() != room) ++regrown;
+    if (out.capacity() != room) ++regrown;
   }
   if (regrown == 0) return;
   const std::lock_guard lock(mutex());

@@ -144,8 +144,7 @@ class ForgettingSink final : public FrameSink {
 
 class FrameWriterMany : public FrameWriterBase {};
 
-INSTANTIATE_TEST_SUITE_P(Devices, FrameWriterMany,
-                         testing::Values(Case{0, false}, Case{0, true}, Case{2, true}),
+INSTANTIATE_TEST_SUITE_P(Devices, FrameWriterMany, testing::Values(Case{0, true}, Case{2, false}),
                          name_of_case);
 
 TEST_P(FrameWriterMany, AHundredWritersLeaveNoThreadAndNoMemory) {
