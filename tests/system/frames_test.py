@@ -85,7 +85,8 @@ class FramesTest(CommandTest):
             self.skipTest("no ffprobe here")
         ran = subprocess.run([FFPROBE, "-v", "error", "-count_frames", "-select_streams", "v", "-show_entries",
                               "stream=nb_read_frames", "-of", "csv=p=0", str(path)], capture_output=True, text=True)
-        return int(ran.stdout.strip().rstrip(",") or 0) if ran.returncode == 0 else 0
+        counted = ran.stdout.strip().rstrip(",")
+        return int(counted) if ran.returncode == 0 and counted.isdigit() else 0
 
 
 class Whole(FramesTest):
