@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's conversion: pieces of rows become units in a buffer that stays in the first cache, and
-// from there codes.
+// The host's conversion: pieces of rows become units in a buffer that stays in the second cache,
+// and from there codes.
 #include "core/bytes.hpp"
 #include "frames/convert_plan.hpp"
 #include "frames/device_convert.hpp"
@@ -13,8 +13,9 @@
 namespace offramp::frames {
 namespace {
 
-// Columns of a piece: even, so that no pair of columns is cut.
-constexpr std::size_t piece_width = 256;
+// Columns of a piece: even, so that no pair of columns is cut. Two rows are read piece by piece in
+// turn, which processors foresee the worse the shorter pieces are.
+constexpr std::size_t piece_width = 1024;
 constexpr std::size_t plane_size = piece_width + 2 + slack;
 
 template <class Lane, class Value>

@@ -55,7 +55,7 @@ void check(const FrameView& view, const FrameFormat& format) {
 }
 
 TEST(ConvertKernels, MakeTheBytesOfThePlainLoops) {
-  constexpr std::array<Size, 6> sizes{{{1, 1}, {2, 3}, {31, 2}, {67, 3}, {257, 2}, {515, 3}}};
+  constexpr std::array<Size, 6> sizes{{{1, 1}, {2, 3}, {31, 2}, {67, 3}, {1025, 2}, {2051, 3}}};
   EveryTarget::run([&] {
     std::uint64_t seed = 1;
     for (const PixelFormat pixels : all_pixels) {

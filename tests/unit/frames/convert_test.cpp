@@ -36,7 +36,7 @@ ValueRange range_for(DType dtype) {
 }
 
 constexpr std::array<Size, 8> small_sizes{
-    {{1, 1}, {2, 3}, {3, 2}, {1, 4}, {7, 1}, {17, 5}, {64, 2}, {259, 3}}};
+    {{1, 1}, {2, 3}, {3, 2}, {1, 4}, {7, 1}, {17, 5}, {64, 2}, {1027, 3}}};
 
 TEST(Convert, EveryFormatFromEveryDtypeAndLayout) {
   std::uint64_t seed = 1;
