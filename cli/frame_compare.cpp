@@ -27,13 +27,11 @@ double median(std::vector<double> values) {
 struct Rounds {
   std::string name{};
   std::vector<double> wall_s{};
-  std::vector<double> busy{};  // the producer's share; of `alone` there is none
   std::vector<FrameTimes> times{};
 
   void add(const FrameRun& run) {
     wall_s.push_back(run.wall_s);
     times.push_back(frame_times(*run.trace));
-    busy.push_back(times.back().rows[0].busy_s / run.wall_s);
   }
 
   [[nodiscard]] double spread() const {
@@ -48,14 +46,17 @@ struct Rounds {
 
   [[nodiscard]] nlohmann::json to_json() const {
     const auto [low, high] = std::ranges::minmax(wall_s);
-    return {{"seconds", wall_s}, {"min", low},         {"median", median(wall_s)},
-            {"max", high},       {"spread", spread()}, {"producer_busy", median(busy)}};
+    return {{"seconds", wall_s},
+            {"min", low},
+            {"median", median(wall_s)},
+            {"max", high},
+            {"spread", spread()}};
   }
-  void add_row(Table& table, double ideal_s, bool shows_busy) const {
+  void add_row(Table& table, double ideal_s, double compute_s) const {
     const auto [low, high] = std::ranges::minmax(wall_s);
     table.add({name, fmt::format("{:.3f}", low), fmt::format("{:.3f}", median(wall_s)),
                fmt::format("{:.3f}", high), fmt::format("{:.1f} %", 100 * spread()),
-               shows_busy ? fmt::format("{:.1f} %", 100 * median(busy)) : "-",
+               fmt::format("{:.1f} %", 100 * compute_s / median(wall_s)),
                fmt::format("{:.3f}x", median(wall_s) / ideal_s)});
   }
 };
@@ -103,34 +104,38 @@ int compare_ways(FrameJob job, const Context& context) {
     write_text(job.options.report_path, report.to_html());
   }
 
-  const nlohmann::json machine{{"ok", true},
-                               {"command", "frames"},
-                               {"input", job.options.source},
-                               {"output", job.options.out},
-                               {"device", job.device.name()},
-                               {"rounds", rounds},
-                               {"frames", last.frames_out},
-                               {"behind", behind.to_json()},
-                               {"sync", sync.to_json()},
-                               {"alone", alone.to_json()},
-                               {"steps",
-                                {{"compute", compute_s},
-                                 {"convert", convert_s},
-                                 {"copy", copy_s},
-                                 {"encode_and_write", code_s}}},
-                               {"ideal_seconds", ideal_s},
-                               {"gain", gain}};
+  const nlohmann::json machine{
+      {"ok", true},
+      {"command", "frames"},
+      {"input", job.options.source},
+      {"output", job.options.out},
+      {"device", job.device.name()},
+      {"rounds", rounds},
+      {"frames", last.frames_out},
+      {"behind", behind.to_json()},
+      {"sync", sync.to_json()},
+      {"alone", alone.to_json()},
+      {"steps",
+       {{"compute", compute_s},
+        {"convert", convert_s},
+        {"copy", copy_s},
+        {"encode_and_write", code_s}}},
+      {"producer_busy",
+       {{"behind", compute_s / median(behind.wall_s)}, {"sync", compute_s / median(sync.wall_s)}}},
+      {"ideal_seconds", ideal_s},
+      {"gain", gain}};
   Table table({"", "min s", "median s", "max s", "spread", "producer busy", "of ideal"});
-  behind.add_row(table, ideal_s, true);
-  sync.add_row(table, ideal_s, true);
-  alone.add_row(table, ideal_s, false);
+  behind.add_row(table, ideal_s, compute_s);
+  sync.add_row(table, ideal_s, compute_s);
+  alone.add_row(table, ideal_s, compute_s);
   context.print(
       machine,
       fmt::format(
           "{} frames, {} rounds each, in turns\n{}"
           "steps on their own: compute {:.3f} s, convert {:.3f} s, copy {:.3f} s, encode and "
           "write {:.3f} s\n"
-          "ideal, the longest of them: {:.3f} s, where none takes processors from another\n"
+          "producer busy: the time of making frames alone, of the whole; ideal, the longest "
+          "step: {:.3f} s,\nwhere none takes processors from another\n"
           "all at once is {:.2f} times as fast as one after the other. {}\n",
           last.frames_out, rounds, table.to_string(), compute_s, convert_s, copy_s, code_s, ideal_s,
           gain, what_limited(behind.times.back(), last.wall_s)));

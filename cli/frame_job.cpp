@@ -92,25 +92,78 @@ struct Generated {
   std::size_t chunk;
 };
 
+// When a chunk was computed, taken by the stream itself: the writer sees only that it is done, and
+// late where it is held up.
+struct Stamp {
+  Trace* trace{};
+  std::uint64_t chunk{};
+  std::uint64_t bytes{};
+  std::uint64_t start_ns{};
+
+  static void start(void* stamp) noexcept {
+    static_cast<Stamp*>(stamp)->start_ns = Trace::now_ns();
+  }
+  static void end(void* stamp) noexcept {
+    const Stamp& own = *static_cast<Stamp*>(stamp);
+    own.trace->add({.stage = "generate",
+                    .thread = 0,
+                    .chunk = own.chunk,
+                    .bytes = own.bytes,
+                    .start_ns = own.start_ns,
+                    .end_ns = Trace::now_ns()});
+  }
+};
+
+// A GPU's stream stops for a moment at each stamp: there only where a timeline was asked for.
+bool takes_stamps(const FrameJob& job) {
+  return !job.device.name().starts_with("cuda") || !job.options.report_path.empty() ||
+         !job.options.trace_path.empty();
+}
+
+// What the stream still does uses what lies above this.
+class Finished {
+ public:
+  explicit Finished(StreamRef stream) : stream_(stream) {}
+  ~Finished() {
+    try {
+      stream_.sync();
+    } catch (const MachineError&) {
+    }
+  }
+  Finished(const Finished&) = delete;
+  Finished& operator=(const Finished&) = delete;
+
+ private:
+  StreamRef stream_;
+};
+
 struct Counted {
   std::uint64_t in{};
   std::uint64_t dropped{};
 };
 
-Counted generate_behind(const FrameJob& job, Generated& from, FrameWriter& writer) {
+Counted generate_behind(const FrameJob& job, Generated& from, FrameWriter& writer, Trace& trace) {
   // One more than wait in the writer: the producer is held back by the writer alone.
   struct Place {
     std::shared_ptr<Buffer> room{};
     Ticket ticket{};
+    Stamp stamp{};
   };
   std::vector<Place> places(submits + 2);
   for (Place& place : places) place.room = std::make_shared<Buffer>(from.room(job.device));
+  const Finished finished(from.stream);
+  const bool stamps = takes_stamps(job);
   std::size_t turn = 0;
   Counted frames;
   while (frames.in < from.total && !job.stop.stop_requested()) {
     Place& place = places[turn++ % places.size()];
     if (turn > places.size()) place.ticket.wait_staged().value();
-    const FrameView view = from.generator->next_async(from.next(frames.in), place.room->data());
+    const std::uint64_t count = from.next(frames.in);
+    place.stamp = {
+        .trace = &trace, .chunk = turn - 1, .bytes = count * from.generator->frame_size()};
+    if (stamps) job.device.call_async(from.stream, Stamp::start, &place.stamp);
+    const FrameView view = from.generator->next_async(count, place.room->data());
+    if (stamps) job.device.call_async(from.stream, Stamp::end, &place.stamp);
     place.ticket = writer.submit(from.stream, view, place.room);
     frames.in += view.frames;
     if (place.ticket.state() == Ticket::State::dropped) frames.dropped += view.frames;
@@ -206,8 +259,9 @@ FrameRun run_behind(const FrameJob& job, Setting& with) {
     }
     writer.emplace(std::move(settings), with.format, with.sink);
     const std::stop_callback cancel(job.stop, [&] { writer->cancel(); });
-    const Counted counted = with.generated ? generate_behind(job, *with.generated, *writer)
-                                           : read_behind(job, *with.source, *writer, *run.trace);
+    const Counted counted = with.generated
+                                ? generate_behind(job, *with.generated, *writer, *run.trace)
+                                : read_behind(job, *with.source, *writer, *run.trace);
     run.frames_in = counted.in;
     run.dropped = counted.dropped;
     if (job.stop.stop_requested()) throw_cancelled(job);

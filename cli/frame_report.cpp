@@ -46,7 +46,7 @@ document.querySelectorAll("rect[data-at]").forEach(r => r.addEventListener("mous
 
 std::string escaped(const std::string& text) {
   std::string out;
-  for (const char c : printable(text, 200)) {
+  for (const char c : printable(text, 1000)) {
     switch (c) {
       case '<':
         out += "&lt;";

@@ -13,7 +13,8 @@ namespace offramp::cli {
 namespace {
 
 std::optional<std::size_t> row_of(std::string_view stage) {
-  if (stage == "read") return 0;  // of a source: what computing is for a generator
+  // Of a source, what computing is for a generator; and a generator's own account.
+  if (stage == "read" || stage == "generate") return 0;
   if (stage == "finish") return 4;
   const auto found = std::ranges::find(frame_stages, stage);
   if (found == frame_stages.end()) return std::nullopt;
@@ -56,8 +57,10 @@ FrameTimes frame_times(const Trace& trace) {
   const auto& events = json.at("traceEvents");
   const auto start_of = [](const nlohmann::json& event) { return event.at("ts").get<double>(); };
   double zero = 0;
+  bool has_own_account = false;
   for (const auto& event : events) {
     if (event.at("name") == whole_job) zero = start_of(event);
+    if (event.at("name") == "generate") has_own_account = true;
   }
   std::array<std::set<int>, frame_stages.size()> threads;
   for (const auto& event : events) {
@@ -67,6 +70,7 @@ FrameTimes frame_times(const Trace& trace) {
     const StageSpan span{.start_s = std::max(0.0, start),
                          .end_s = start + event.at("dur").get<double>() * 1e-6,
                          .chunk = event.at("args").at("chunk").get<std::uint64_t>()};
+    if (name == "compute" && has_own_account) continue;
     if (name == "stall") times.stalls.push_back(span);
     if (const auto row = row_of(name)) {
       times.rows[*row].spans.push_back(span);
