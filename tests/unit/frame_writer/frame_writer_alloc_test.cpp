@@ -60,7 +60,7 @@ TEST_P(FrameWriterAlloc, InSteadyStateNothingIsAllocated) {
   {
     // As many conversions under way as ever will be: each has a job on the host's streams.
     const Sample many = frames_of(40, 1);
-    StreamGate gate(device(), stream);
+    Latch gate(stream, device());
     writer.submit(stream, many.view);
     EXPECT_TRUE(eventually([&] {
       const Counters now = writer.counters();

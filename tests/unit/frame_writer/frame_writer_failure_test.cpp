@@ -134,14 +134,20 @@ TEST_P(FrameWriterFailure, KeepsWhatWasWrittenOnlyWhereThatIsWanted) {
 
 // Before the frames are computed, while a producer waits, in the encoder, in the sink, at the end.
 TEST_P(FrameWriterFailure, CancelBeforeTheFramesAreThereStillWaitsWithTheSource) {
-  StreamGate gate(device(), stream);
+  Latch gate(stream, device());
   auto owner = std::make_shared<const Bytes>(sample.bytes);
   const std::weak_ptr<const Bytes> watch = owner;
   FrameWriter writer = this->writer();
   const Ticket ticket = writer.submit(stream, sample.at(owner->data()), owner);
   owner.reset();
+  EXPECT_TRUE(eventually([&] {  // that a conversion was enqueued
+    const Counters now = writer.counters();
+    return now.device_slots_peak + now.host_slots_peak > 0;
+  }));
+  std::this_thread::sleep_for(10ms);
   writer.cancel();
   std::this_thread::sleep_for(20ms);
+  EXPECT_FALSE(watch.expired()) << "the conversion may still read it";
   EXPECT_EQ(ticket.state(), Ticket::State::failed);
   gate.open();
   EXPECT_EQ(ticket.wait_staged().error().code, ErrorCode::cancelled);

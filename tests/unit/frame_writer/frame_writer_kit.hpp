@@ -2,6 +2,7 @@
 // What the frame writer's tests share: a sink that misbehaves on command, and frames.
 #pragma once
 
+#include "contract/device_kit.hpp"
 #include "contract/frames/frame_samples.hpp"
 #include "unit/engine/leaky_device.hpp"
 
@@ -15,6 +16,7 @@
 namespace offramp::testing_frame_writer {
 
 using namespace std::chrono_literals;
+using testing_device::Latch;
 using testing_engine::eventually;
 using testing_engine::Gate;
 using testing_engine::LeakyDevice;
@@ -183,22 +185,6 @@ class FrameWriterBase : public testing::TestWithParam<Case> {
   Stream stream;
   std::shared_ptr<KeepingFrameSink> sink;
   std::vector<Bytes> expected;
-};
-
-/// Keeps a stream from going on until it is opened.
-class StreamGate {
- public:
-  StreamGate(Device& device, StreamRef stream) {
-    device.call_async(
-        stream, [](void* arg) noexcept { static_cast<StreamGate*>(arg)->open_.wait(false); }, this);
-  }
-  void open() {
-    open_ = true;
-    open_.notify_all();
-  }
-
- private:
-  std::atomic<bool> open_{false};
 };
 
 }  // namespace offramp::testing_frame_writer

@@ -97,7 +97,7 @@ TEST_P(FrameWriterTest, WritesVideoFormatsToo) {
 // The producer goes on although its frames are not computed and need more slots than there are.
 TEST_P(FrameWriterTest, NoSubmitWaitsForItsOwnFrames) {
   const Sample sample = frames_of(40, 1);
-  StreamGate gate(device(), stream);
+  Latch gate(stream, device());
   FrameWriter writer = this->writer();
   for (int at = 0; at < 3; ++at) {
     EXPECT_EQ(writer.submit(stream, sample.view).state(), Ticket::State::submitted);
