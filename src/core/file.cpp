@@ -5,6 +5,9 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -14,6 +17,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <random>
 #include <utility>
 
@@ -82,6 +86,36 @@ int rename_new(const char* from, const char* to) noexcept {
   if (::lstat(to, &info) == 0) return EEXIST;
   return ::rename(from, to) == 0 ? 0 : errno;
 }
+
+// Keeps a write into a pipe that nobody reads from ending the process: the signal goes to the
+// writing thread, which takes it away.
+class WithoutSigpipe {
+ public:
+  WithoutSigpipe() noexcept {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    sigset_t pending;
+    was_pending_ = ::sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE) == 1;
+    ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~WithoutSigpipe() {
+    const int failed = errno;
+    const timespec at_once{};
+    if (!was_pending_) {
+      while (::sigtimedwait(&pipe_, nullptr, &at_once) < 0 && errno == EINTR) {
+      }
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    errno = failed;
+  }
+  WithoutSigpipe(const WithoutSigpipe&) = delete;
+  WithoutSigpipe& operator=(const WithoutSigpipe&) = delete;
+
+ private:
+  sigset_t pipe_{};
+  sigset_t before_{};
+  bool was_pending_{};
+};
 
 }  // namespace
 
@@ -237,6 +271,8 @@ OutputFile::~OutputFile() { discard(); }
 void OutputFile::append(std::span<const std::byte> bytes) { append({&bytes, 1}); }
 
 void OutputFile::append(std::span<const std::span<const std::byte>> pieces) {
+  std::optional<WithoutSigpipe> quiet;
+  if (temporary_path_.empty()) quiet.emplace();  // it may be a pipe
   std::array<iovec, 8> batch{};
   while (!pieces.empty()) {
     const std::size_t count = std::min(pieces.size(), batch.size());
@@ -253,6 +289,11 @@ void OutputFile::append(std::span<const std::span<const std::byte>> pieces) {
       const ssize_t wrote = ::writev(fd_, next, static_cast<int>(end - next));
       if (wrote < 0) {
         if (errno == EINTR) continue;
+        if (errno == EAGAIN) {  // a pipe that somebody made not to wait
+          pollfd room{.fd = fd_, .events = POLLOUT, .revents = 0};
+          (void)!::poll(&room, 1, -1);
+          continue;
+        }
         throw IoError("write", path_, errno);
       }
       size_ += static_cast<std::uint64_t>(wrote);
@@ -281,6 +322,15 @@ void OutputFile::write_at(std::uint64_t offset, std::span<const std::byte> bytes
     bytes = bytes.subspan(static_cast<std::size_t>(wrote));
     offset += static_cast<std::uint64_t>(wrote);
   }
+}
+
+void OutputFile::truncate(std::uint64_t size) {
+  if (temporary_path_.empty() || size >= size_) return;
+  const auto end = static_cast<off_t>(size);
+  if (::ftruncate(fd_, end) != 0 || ::lseek(fd_, end, SEEK_SET) < 0) {
+    throw IoError("cut", path_, errno);
+  }
+  size_ = size;
 }
 
 void OutputFile::commit() {

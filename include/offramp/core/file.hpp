@@ -70,7 +70,8 @@ class OutputFile {
   /// Bytes appended so far.
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
 
-  /// Appends. @throws IoError (disk full, quota, ...), which names the target.
+  /// Appends. @throws IoError (disk full, quota, a pipe that nobody reads any more, ...), which
+  /// names the target; SIGPIPE is never raised.
   void append(std::span<const std::byte> bytes);
 
   /// Appends the pieces as one run of bytes, in one system call where the system allows.
@@ -78,6 +79,10 @@ class OutputFile {
 
   /// Writes at `offset`, which may lie behind the end; does not move the place of `append`.
   void write_at(std::uint64_t offset, std::span<const std::byte> bytes);
+
+  /// Cuts what lies behind the first `size` bytes; `append` goes on there. Nothing to cut in a
+  /// target that is written to directly. @throws IoError.
+  void truncate(std::uint64_t size);
 
   /// Syncs, closes and renames to the target's name. A target that appeared meanwhile is kept where
   /// it may not be overwritten. @throws IoError, the target untouched (unless only the folder's

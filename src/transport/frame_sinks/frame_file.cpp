@@ -14,7 +14,7 @@ namespace offramp {
 
 OutputFile FrameTarget::open() const {
   if (is_standard_output()) return OutputFile::standard_output();
-  return {path, existing};
+  return {path, existing, OutputFile::Sync::no};
 }
 
 IoError in_frame(const IoError& error, std::uint64_t number) {
@@ -24,6 +24,21 @@ IoError in_frame(const IoError& error, std::uint64_t number) {
 
 void expect_format(std::span<const PixelFormat> formats, const FrameFormat& format,
                    const std::string& path, std::string_view kind) {
+  constexpr std::uint32_t most = INT32_MAX;
+  if (format.width == 0 || format.height == 0 || format.width > most || format.height > most) {
+    throw DataError({.code = ErrorCode::unsupported,
+                     .what = fmt::format("frames of {} x {}", format.width, format.height),
+                     .path = path,
+                     .remedy = "width and height are at least 1 and less than 2^31"});
+  }
+  if (format.rate.num == 0 || format.rate.den == 0 || format.rate.num > most ||
+      format.rate.den > most) {
+    throw DataError(
+        {.code = ErrorCode::unsupported,
+         .what = fmt::format("a rate of {}/{} frames a second", format.rate.num, format.rate.den),
+         .path = path,
+         .remedy = "state a rate such as 24 or 30000/1001"});
+  }
   if (std::ranges::find(formats, format.pixels) != formats.end()) return;
   std::vector<std::string_view> names;
   for (const PixelFormat each : formats) names.push_back(name_of(each));
@@ -48,7 +63,7 @@ void FrameFileSink::write(std::uint64_t number, std::span<const std::byte> bytes
   OFFRAMP_EXPECTS(bytes.size() == format_.size(), "a frame has the size of its format");
   const std::array pieces{std::as_bytes(std::span(prefix())), bytes};
   write_frame(number, [&] { file_->append(pieces); });
-  bytes_ = file_->size();
+  bytes_ = whole_ = file_->size();
   ++frames_;
 }
 
@@ -62,14 +77,11 @@ void FrameFileSink::finish() {
 void FrameFileSink::keep_partial() noexcept {
   if (!file_ || frames_ == 0) return;
   try {
+    file_->truncate(whole_);  // where the disk was full, half a frame
     complete(*file_, frames_);
-    partial_ = file_->leave();
-  } catch (...) {  // the disk is full, say: what is there stays as it is
-    try {
-      partial_ = file_->leave();
-    } catch (...) {
-    }
+  } catch (...) {  // the frames are there all the same
   }
+  partial_ = file_->leave();
   file_.reset();
 }
 

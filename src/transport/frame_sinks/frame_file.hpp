@@ -14,7 +14,11 @@
 
 namespace offramp {
 
-/// Where a frame sink writes: a file beside its target, or standard output for the path "-".
+/// Where a frame sink writes: a file beside its target, or standard output for the path "-". It
+/// gets its name without waiting for the disk: such files can be made again.
+///
+/// Where two sinks have one target, that which finishes first gets the name; the other's finish
+/// fails, unless it may overwrite.
 struct FrameTarget {
   std::string path{};
   OutputFile::Existing existing{OutputFile::Existing::refuse};
@@ -40,7 +44,7 @@ void write_frame(std::uint64_t number, Write write) {
   }
 }
 
-/// @throws DataError where `format` is none of `formats`, which are named.
+/// @throws DataError where `format` is none of `formats`, which are named, or has no size or rate.
 void expect_format(std::span<const PixelFormat> formats, const FrameFormat& format,
                    const std::string& path, std::string_view kind);
 
@@ -74,6 +78,7 @@ class FrameFileSink : public FrameSink {
   std::string partial_{};
   std::uint64_t bytes_{};
   std::uint64_t frames_{};
+  std::uint64_t whole_{};  // bytes of whole frames
 };
 
 }  // namespace offramp

@@ -2,20 +2,18 @@
 #include "transport/frame_sinks/png_sink.hpp"
 
 #include "core/checks.hpp"
+#include "transport/frame_sinks/picture_files.hpp"
 
 #include <fmt/format.h>
 
 #ifdef OFFRAMP_HAS_PNG
 
 #include <png.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <csetjmp>
 #include <cstdio>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -30,46 +28,6 @@ constexpr std::array png_formats{PixelFormat::rgb24, PixelFormat::rgba32, PixelF
                    .what = std::move(what),
                    .path = path,
                    .remedy = std::move(remedy)});
-}
-
-/// Where the frames' numbers go: a pattern without any other field.
-struct PngNames {
-  std::string before{};
-  std::string after{};
-  std::size_t digits{};
-  bool numbered{true};
-
-  [[nodiscard]] std::string operator()(std::uint64_t number) const {
-    return numbered ? fmt::format("{}{:0{}}{}", before, number, digits, after) : before;
-  }
-};
-
-bool is_folder(const std::string& path) {
-  struct stat info {};
-  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
-}
-
-PngNames names_of(const std::string& path) {
-  if (path.ends_with('/') || is_folder(path)) {
-    const std::string folder = path.ends_with('/') ? path : path + '/';
-    return {.before = folder + "frame_", .after = ".png", .digits = 6};
-  }
-  const auto percent = path.find('%');
-  if (percent == std::string::npos) return {.before = path, .numbered = false};
-  std::size_t at = percent + 1;
-  const bool zeros = at < path.size() && path[at] == '0';
-  std::size_t digits = 0;
-  while (at < path.size() && path[at] >= '0' && path[at] <= '9' && digits < 100) {
-    digits = digits * 10 + static_cast<std::size_t>(path[at++] - '0');
-  }
-  const bool sound = at < path.size() && path[at] == 'd' && digits <= 18 &&
-                     (zeros || digits == 0) && path.find('%', at) == std::string::npos;
-  if (!sound) {
-    refuse(path, "a pattern of names holds one number field", "write it as in frame_%05d.png");
-  }
-  return {.before = path.substr(0, percent),
-          .after = path.substr(at + 1),
-          .digits = std::max<std::size_t>(digits, 1)};
 }
 
 using PngText = std::array<char, 128>;
@@ -97,43 +55,22 @@ bool write_png(png_structp png, png_infop info, const FrameFormat& format, const
 
 class PngSink final : public FrameSink {
  public:
-  PngSink(FrameTarget target, int level)
-      : target_(std::move(target)), names_(names_of(target_.path)), level_(level) {}
-
-  // A job that a user did not want kept leaves no pictures behind; a killed one leaves whole ones.
-  ~PngSink() override {
-    if (!finished_ && !keep_) {
-      for (std::uint64_t number = 0; number < frames_; ++number) {
-        ::remove(names_(number).c_str());
-      }
-    }
-  }
+  PngSink(const FrameTarget& target, int level)
+      : path_(target.path), files_(target, ".png"), level_(level) {}
 
   [[nodiscard]] std::span<const PixelFormat> formats() const noexcept override {
     return png_formats;
   }
 
   void begin(const FrameFormat& format) override {
-    expect_format(png_formats, format, target_.path, "png");
+    expect_format(png_formats, format, path_, "png");
     constexpr std::uint32_t most = 1'000'000;  // libpng's own limit
     if (format.width > most || format.height > most) {
-      refuse(target_.path,
-             fmt::format("png has no pictures of {} x {}", format.width, format.height),
+      refuse(path_, fmt::format("png has no pictures of {} x {}", format.width, format.height),
              "choose another format");
     }
     format_ = format;
-    const auto slash = names_.before.rfind('/');
-    if (slash != std::string::npos && slash > 0) {
-      const std::string folder = names_.before.substr(0, slash);
-      if (::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) {
-        throw IoError("make the folder", folder, errno);
-      }
-      if (!is_folder(folder)) throw IoError("write to", folder, ENOTDIR);
-    }
-    struct stat info {};
-    if (target_.existing == OutputFile::Existing::refuse && ::stat(names_(0).c_str(), &info) == 0) {
-      throw IoError("write", names_(0), EEXIST);
-    }
+    files_.begin();
   }
 
   [[nodiscard]] bool codes_alone() const noexcept override { return true; }
@@ -178,48 +115,36 @@ class PngSink final : public FrameSink {
     if (!done) {
       throw MachineError({.code = ErrorCode::out_of_memory,
                           .what = fmt::format("libpng failed: {}", why.data()),
-                          .path = target_.path,
+                          .path = path_,
                           .remedy = {}});
     }
   }
 
   void write(std::uint64_t number, std::span<const std::byte> bytes) override {
-    OFFRAMP_EXPECTS(number == frames_, "frames come in order");
-    if (!names_.numbered && number > 0) {
-      refuse(target_.path, "one png file holds one frame, and a second one came",
-             "name a folder ('frames/') or a pattern ('frame_%05d.png')");
-    }
-    write_frame(number, [&] {
-      OutputFile file(names_(number), target_.existing, OutputFile::Sync::no);
-      file.append(bytes);
-      file.commit();
-    });
+    OFFRAMP_EXPECTS(number == files_.count(), "frames come in order");
+    write_frame(number, [&] { files_.add(bytes); });
     bytes_ += bytes.size();
-    ++frames_;
   }
 
-  void finish() override { finished_ = true; }
-  void keep_partial() noexcept override {
-    keep_ = true;
-    try {
-      if (frames_ > 0) partial_ = names_(0);
-    } catch (...) {
+  void finish() override {
+    if (files_.count() == 0) {
+      refuse(path_, "a sequence of pictures without a frame",
+             "send at least one, or choose raw or npy, which hold none");
     }
+    files_.commit();
   }
+  void keep_partial() noexcept override { partial_ = files_.leave(); }
   [[nodiscard]] std::string partial_path() const override { return partial_; }
   [[nodiscard]] std::uint64_t bytes_out() const noexcept override { return bytes_; }
-  [[nodiscard]] std::uint64_t frames_out() const noexcept override { return frames_; }
+  [[nodiscard]] std::uint64_t frames_out() const noexcept override { return files_.count(); }
 
  private:
-  FrameTarget target_;
-  PngNames names_;
+  std::string path_;
+  PictureFiles files_;
   int level_;
   FrameFormat format_{};
   std::string partial_{};
   std::uint64_t bytes_{};
-  std::uint64_t frames_{};
-  bool finished_{};
-  bool keep_{};
 };
 
 }  // namespace
@@ -229,7 +154,7 @@ std::unique_ptr<FrameSink> make_png_sink(FrameTarget target, std::optional<int> 
     refuse(target.path, fmt::format("png has no compression level {}", *level),
            "choose 0 (fast) to 9 (small)");
   }
-  return std::make_unique<PngSink>(std::move(target), level.value_or(1));
+  return std::make_unique<PngSink>(target, level.value_or(1));
 }
 
 }  // namespace offramp

@@ -20,7 +20,7 @@ extern "C" {
 namespace offramp {
 namespace {
 
-constexpr int buffer_size = 64 << 10;
+constexpr int buffer_size = 256 << 10;
 
 // FFmpeg 7 made the data that is written const.
 #if LIBAVFORMAT_VERSION_MAJOR >= 61
@@ -42,6 +42,8 @@ OutputIo::OutputIo(OutputFile file) : file_(std::move(file)) {
     av_free(buffer);
     throw OutOfMemory(buffer_size, "a video file");
   }
+  // Into a pipe or device nothing can be mended.
+  if (file_.temporary_path().empty()) context_->seekable = 0;
 }
 
 OutputIo::~OutputIo() {

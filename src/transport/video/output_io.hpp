@@ -25,6 +25,7 @@ class OutputIo {
 
   [[nodiscard]] AVIOContext* context() noexcept { return context_; }
   [[nodiscard]] OutputFile& file() noexcept { return file_; }
+  [[nodiscard]] const OutputFile& file() const noexcept { return file_; }
 
   /// Throws what the file has thrown in a call of the container, once.
   void rethrow();

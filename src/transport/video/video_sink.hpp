@@ -9,12 +9,15 @@
 
 namespace offramp {
 
-/// A video file through FFmpeg's encoders and containers, `.mp4` (fragmented: each half second is
-/// complete on its own) or `.mkv`, by the target's extension or `options.format`.
+/// A video file through FFmpeg's encoders, in mp4 or mkv, by the target's extension or
+/// `options.format`. The encoder is opened by `begin`, before anything is written.
 ///
-/// A killed job leaves a file beside the target that plays up to its last fragment. The encoder is
-/// opened by `begin`, before anything is written. @throws DataError where this build has no FFmpeg,
-/// or no such encoder, with those that it has.
+/// The file is made of pieces of half a second that are each complete on their own. So a killed job
+/// leaves a file beside the target that plays up to the last whole piece: what is lost is less than
+/// a piece, and what the encoder holds to look ahead (libx264: 40 frames and one a thread, with
+/// "veryfast" 10; the others alike). A key frame comes every two seconds, or 250 frames where that
+/// is less.
+/// @throws DataError where this build has no FFmpeg, or no such encoder, with those that work here.
 [[nodiscard]] std::unique_ptr<FrameSink> make_video_sink(FrameTarget target,
                                                          const FrameSinkOptions& options);
 
