@@ -154,6 +154,8 @@ void FrameOptions::check() const {
   if (compare != 0 && sync)
     refuse("--compare does the job with and without --sync: leave that out");
   if (sync && drop) refuse("--drop has no meaning with --sync: nothing is dropped");
+  if (!report_path.empty() && report_path == trace_path)
+    refuse("--report and --trace name one file: choose two");
   for (const std::string& path : {report_path, trace_path}) {
     if (path.empty()) continue;
     const auto same = [&](const std::string& other) {
