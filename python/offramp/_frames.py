@@ -33,7 +33,8 @@ def _rate(fps: Rate) -> Tuple[int, int]:
 def _as_array(frames: Any) -> Any:
     """What speaks DLPack as it is; anything that NumPy reads (a PIL image, a list) through NumPy."""
     if hasattr(frames, "__dlpack__"):
-        return frames
+        # torch lends nothing that it may have to differentiate.
+        return frames.detach() if getattr(frames, "requires_grad", False) else frames
     try:
         import numpy
     except ImportError:

@@ -106,6 +106,13 @@ def test_torch_tensors(tmp_path):
     assert_near(read(path, expected.shape), codes(expected, -1, 1))
 
 
+def test_a_tensor_that_keeps_gradients(tmp_path):
+    torch = pytest.importorskip("torch")
+    tensor = torch.ones(4, 6, 3, requires_grad=True)
+    write(tmp_path / "out.rgb", [tensor * 0.5, tensor], pixels="rgb24")
+    assert read(tmp_path / "out.rgb", (2, 72))[:, 0].tolist() == [128, 255]
+
+
 def test_arrays_are_let_go(tmp_path):
     class Array(np.ndarray):
         pass
