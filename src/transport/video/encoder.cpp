@@ -30,7 +30,7 @@ constexpr std::array<std::string_view, 7> nvenc_presets{"p1", "p2", "p3", "p4", 
 // The first that is there is the default. SVT-AV1's 0 means "not set" to FFmpeg.
 constexpr std::array kinds{
     EncoderKind{"libx264", "crf", 0, 51, 23, x26x_presets, false},
-    EncoderKind{"libx265", "crf", 0, 51, 28, x26x_presets, false},
+    EncoderKind{"libx265", "crf", 0, 51, 28, x26x_presets, false, 2},
     EncoderKind{"libsvtav1", "crf", 1, 63, 35, svt_presets, false},
     EncoderKind{"h264_nvenc", "cq", 1, 51, 23, nvenc_presets, true},
     EncoderKind{"hevc_nvenc", "cq", 1, 51, 28, nvenc_presets, true},
@@ -103,9 +103,6 @@ OpenEncoder prepare(const EncoderKind& kind, const EncoderSettings& settings,
   encoder.time_base = {static_cast<int>(format.rate.den), static_cast<int>(format.rate.num)};
   encoder.framerate = {static_cast<int>(format.rate.num), static_cast<int>(format.rate.den)};
   encoder.thread_count = static_cast<int>(std::min<std::size_t>(settings.threads, 128));
-  // A key frame every two seconds, which is what seeking needs.
-  encoder.gop_size = static_cast<int>(
-      std::clamp<std::uint64_t>(2 * std::uint64_t{format.rate.num} / format.rate.den, 1, 250));
   encoder.flags |= AV_CODEC_FLAG_GLOBAL_HEADER;
   const ColorTags tags = color_tags(format);
   encoder.color_primaries = tags.primaries;

@@ -27,6 +27,7 @@ struct EncoderKind {
   int usual{};
   std::span<const std::string_view> presets{};
   bool hardware{};
+  int reorders{};  ///< pictures, at most, where the encoder does not tell FFmpeg
 };
 
 struct EncoderSettings {

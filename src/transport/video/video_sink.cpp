@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -162,6 +163,10 @@ class VideoSink final : public FrameSink {
     while (code >= 0) {
       code = avcodec_receive_packet(encoder_.get(), packet_.get());
       if (code < 0) break;
+      // Frames are evenly spaced, so the times of decoding are known. The encoder's own are not to
+      // be relied on: x265 (3.5) makes them up where there are fewer frames than it reorders.
+      packet_->dts =
+          static_cast<std::int64_t>(packets_) - std::max(encoder_->has_b_frames, kind_.reorders);
       muxer_->write(*packet_);
       ++packets_;
     }

@@ -27,8 +27,10 @@ class VideoSinkTest : public FolderTest {
     options.overwrite = true;
     if (options.preset.empty() && options.encoder.empty()) options.preset = "ultrafast";
     const auto sink = make_frame_sink(at(path), options);
-    write_samples(*sink, format, frames);
-    sink->finish();
+    EXPECT_NO_THROW({
+      write_samples(*sink, format, frames);
+      sink->finish();
+    });
     return decode(at(path));
   }
   template <class Error = DataError>
@@ -50,8 +52,8 @@ TEST_F(VideoSinkTest, SaysItsColoursInCodecAndContainer) {
         const bool bt709 = matrix == ColorMatrix::bt709;
         const auto range = bt709 ? ColorRange::limited : ColorRange::full;
         const FrameFormat format{PixelFormat::yuv420p, 64, 64, matrix, range, {24, 1}};
-        const DecodedVideo read = video(path, format, 2, {.encoder = encoder});
         SCOPED_TRACE(path + " " + encoder);
+        const DecodedVideo read = video(path, format, 2, {.encoder = encoder});
         EXPECT_EQ(read.matrix, bt709 ? AVCOL_SPC_BT709 : AVCOL_SPC_SMPTE170M);
         EXPECT_EQ(read.primaries, bt709 ? AVCOL_PRI_BT709 : AVCOL_PRI_SMPTE170M);
         EXPECT_EQ(read.transfer, bt709 ? AVCOL_TRC_BT709 : AVCOL_TRC_SMPTE170M);
