@@ -14,7 +14,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -93,7 +95,10 @@ const FrameSinkRow& row_for(const std::string& path, const std::string& format) 
   if (name.empty() && path == "-") {
     refuse("standard output", "the format is not stated", "choose y4m or raw by --format");
   }
-  if (name.empty() && path.ends_with('/')) name = "png";
+  std::error_code none;  // of a path that is not there
+  if (name.empty() && (path.ends_with('/') || std::filesystem::is_directory(path, none))) {
+    name = "png";
+  }
   const std::string extension = extension_of(path);
   for (const FrameSinkRow& row : rows) {
     if (!name.empty() ? row.name == name

@@ -22,6 +22,10 @@ namespace offramp {
 /// so far lies beside it. The destructor of a sink that was begun and not finished removes that,
 /// unless `keep_partial` was called: then it ends the file so that what it holds can be played, and
 /// leaves it under the name that `partial_path` gives.
+///
+/// `finish` does not wait for the disk. Without a frame it makes an empty file, except for videos
+/// and pictures: there it throws DataError. Of two sinks with one target the first to finish has
+/// it and the other's `finish` fails; where they may overwrite, the last to finish has it.
 class FrameSink {
  public:
   virtual ~FrameSink() = default;
