@@ -44,9 +44,9 @@ template <class T>
   return text;
 }
 
-/// What a failed call means: no memory, the system, or the file's bytes.
+/// What a failed call means: the system, or the file's bytes. These too where there was no memory:
+/// sizes that a file states are what FFmpeg asks for.
 [[noreturn]] inline void throw_av(int code, std::string_view what, std::string_view path) {
-  if (code == AVERROR(ENOMEM)) throw OutOfMemory(0, "decoding");
   if (code == AVERROR(EIO) || code == AVERROR(ENOENT) || code == AVERROR(EACCES) ||
       code == AVERROR(EISDIR)) {
     throw IoError("read", path, AVUNERROR(code));
