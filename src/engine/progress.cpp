@@ -43,8 +43,8 @@ void Progress::fail(std::exception_ptr cause, Error why) noexcept {
   moved.notify_all();
 }
 
-Error describe(const std::exception_ptr& cause, std::string_view doing,
-               std::string_view unit, std::uint64_t number) noexcept {
+Error describe(const std::exception_ptr& cause, std::string_view doing, std::string_view unit,
+               std::uint64_t number) noexcept {
   try {
     Error error = plain_error(cause);
     error.what += fmt::format(" ({}, {} {})", doing, unit, number);

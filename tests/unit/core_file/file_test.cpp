@@ -114,6 +114,42 @@ TEST_F(FileTest, DestroyedBeforeCommitLeavesNothing) {
   EXPECT_EQ(entries(), 0u);
 }
 
+TEST_F(FileTest, LeavesWhatIsThereUnderANameOfItsOwn) {
+  put("clip.mp4", "whole");
+  put("clip.partial.mp4", "of a run before");
+  for (const auto& [target, left] : {std::pair{"clip.mp4", "clip.partial-2.mp4"},
+                                     {"clip.mp4", "clip.partial-3.mp4"},
+                                     {"no_extension", "no_extension.partial"},
+                                     {".hidden", ".hidden.partial"}}) {
+    OutputFile file(at(target), Existing::overwrite);
+    file.append(as_bytes("half"));
+    EXPECT_EQ(file.leave(), at(left));
+    EXPECT_EQ(slurp(at(left)), "half");
+    EXPECT_EQ(file.leave(), "") << "there is nothing left to leave";
+  }
+  EXPECT_EQ(slurp(at("clip.mp4")), "whole");
+  EXPECT_EQ(slurp(at("clip.partial.mp4")), "of a run before");
+  EXPECT_EQ(entries(), 6u);
+  EXPECT_EQ(OutputFile("/dev/null", Existing::refuse).leave(), "");
+}
+
+TEST_F(FileTest, WritesToStandardOutput) {
+  const int kept = ::dup(STDOUT_FILENO);
+  const int to = ::open(at("out").c_str(), O_CREAT | O_WRONLY, 0600);
+  ASSERT_GE(to, 0);
+  ::fflush(stdout);
+  ::dup2(to, STDOUT_FILENO);
+  {
+    OutputFile file = OutputFile::standard_output();
+    file.append(as_bytes("frames"));
+    file.commit();
+  }
+  ::dup2(kept, STDOUT_FILENO);
+  ::close(kept);
+  ::close(to);
+  EXPECT_EQ(slurp(at("out")), "frames");
+}
+
 TEST_F(FileTest, ReplacesOnlyWhenTold) {
   put("a", "old");
   fs::permissions(at("a"), fs::perms(0640));
