@@ -123,7 +123,7 @@ Counted read_behind(const FrameJob& job, FrameSource& from, FrameWriter& writer,
 FrameRun run_behind(const FrameJob& job, Setting& with) {
   FrameRun run{.format = with.format, .trace = make_trace(with.frames)};
   std::optional<FrameWriter> writer;
-  const Clock clock;
+  Clock clock(job.device);
   try {
     FrameWriterSettings settings;
     settings.device = &job.device;

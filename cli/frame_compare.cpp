@@ -28,8 +28,10 @@ struct Rounds {
   std::string name{};
   std::vector<double> wall_s{};
   std::vector<FrameTimes> times{};
+  std::vector<double> gpu_busy{};  // of each round, on a GPU
 
   void add(const FrameRun& run) {
+    if (run.gpu) gpu_busy.push_back(run.gpu->busy());
     wall_s.push_back(run.wall_s);
     times.push_back(frame_times(*run.trace));
   }
@@ -46,17 +48,20 @@ struct Rounds {
 
   [[nodiscard]] nlohmann::json to_json() const {
     const auto [low, high] = std::ranges::minmax(wall_s);
-    return {{"seconds", wall_s},
-            {"min", low},
-            {"median", median(wall_s)},
-            {"max", high},
-            {"spread", spread()}};
+    nlohmann::json json{{"seconds", wall_s},
+                        {"min", low},
+                        {"median", median(wall_s)},
+                        {"max", high},
+                        {"spread", spread()}};
+    if (!gpu_busy.empty()) json["gpu_busy"] = gpu_busy;
+    return json;
   }
   void add_row(Table& table, double ideal_s, double compute_s) const {
     const auto [low, high] = std::ranges::minmax(wall_s);
     table.add({name, fmt::format("{:.3f}", low), fmt::format("{:.3f}", median(wall_s)),
                fmt::format("{:.3f}", high), fmt::format("{:.1f} %", 100 * spread()),
                fmt::format("{:.1f} %", 100 * compute_s / median(wall_s)),
+               gpu_busy.empty() ? "-" : fmt::format("{:.1f} %", 100 * median(gpu_busy)),
                fmt::format("{:.3f}x", median(wall_s) / ideal_s)});
   }
 };
@@ -124,7 +129,8 @@ int compare_ways(FrameJob job, const Context& context) {
        {{"behind", compute_s / median(behind.wall_s)}, {"sync", compute_s / median(sync.wall_s)}}},
       {"ideal_seconds", ideal_s},
       {"gain", gain}};
-  Table table({"", "min s", "median s", "max s", "spread", "producer busy", "of ideal"});
+  Table table(
+      {"", "min s", "median s", "max s", "spread", "producer busy", "GPU busy", "of ideal"});
   behind.add_row(table, ideal_s, compute_s);
   sync.add_row(table, ideal_s, compute_s);
   alone.add_row(table, ideal_s, compute_s);

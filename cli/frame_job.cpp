@@ -22,8 +22,40 @@ std::shared_ptr<Trace> make_trace(std::optional<std::uint64_t> frames) {
       std::clamp<std::size_t>(frames.value_or(0) * 8, 1u << 16, 1u << 19));
 }
 
-void Clock::stop(FrameRun& run) const {
+Clock::Clock(const Device& device) {
+  if (device.name() != "host") {
+    gpu_unknown_ = GpuActivity::why_not();
+    if (gpu_unknown_.empty()) {
+      try {
+        gpu_.emplace(GpuActivity::start());
+      } catch (const std::exception& error) {  // another profiler, say: the job goes on without
+        gpu_unknown_ = error.what();
+      }
+    }
+  }
+  start_ = Trace::now_ns();
+}
+
+std::string gpu_text(const FrameRun& run) {
+  if (!run.gpu) return run.gpu_unknown.empty() ? "" : "GPU busy is not known: " + run.gpu_unknown;
+  const std::string lost =
+      run.gpu->lost_records > 0
+          ? fmt::format(", at least: CUPTI lost {} records", run.gpu->lost_records)
+          : "";
+  return fmt::format("GPU busy {:.1f} % (CUPTI: kernels of all streams{})", 100 * run.gpu->busy(),
+                     lost);
+}
+
+void Clock::stop(FrameRun& run) {
   const std::uint64_t end = Trace::now_ns();
+  if (gpu_) {
+    try {
+      run.gpu = gpu_->stop();
+    } catch (const std::exception& error) {
+      gpu_unknown_ = error.what();
+    }
+  }
+  run.gpu_unknown = gpu_unknown_;
   run.wall_s = static_cast<double>(end - start_) * 1e-9;
   run.trace->add({.stage = whole_job, .thread = 0, .start_ns = start_, .end_ns = end});
 }

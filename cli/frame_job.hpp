@@ -6,12 +6,14 @@
 #include <offramp/engine/counters.hpp>
 #include <offramp/engine/trace.hpp>
 #include <offramp/frames/pixel_format.hpp>
+#include <offramp/probe/gpu_activity.hpp>
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
+#include <string>
 
 namespace offramp::cli {
 
@@ -25,7 +27,13 @@ struct FrameRun {
   double wall_s{};                     ///< from the first frame's start until the file is complete
   std::optional<Counters> counters{};  ///< not of --sync
   std::shared_ptr<Trace> trace{};      ///< with a span of the whole job
+
+  std::optional<GpuActivityReport> gpu{};  ///< of the whole job, on a GPU
+  std::string gpu_unknown{};               ///< why that is missing on a GPU
 };
+
+/// "GPU busy 99.1 %", or why that is not known; empty on the host.
+[[nodiscard]] std::string gpu_text(const FrameRun& run);
 
 enum class Way {
   behind,  ///< through FrameWriter

@@ -151,6 +151,18 @@ std::string FrameReport::to_html() const {
     picture.rects(times.rows[row].spans, y, row_height - 8, colors[row], frame_stages[row]);
     y += row_height;
   }
+  if (run.gpu) {
+    std::vector<StageSpan> kernels;
+    const auto since = [&](std::uint64_t at) {
+      return static_cast<double>(at - run.gpu->window.start_ns) * 1e-9;
+    };
+    for (const TimeSpan& span : run.gpu->picture) {
+      kernels.push_back({.start_s = since(span.start_ns), .end_s = since(span.end_ns)});
+    }
+    picture.label(y + row_height / 2, "GPU");
+    picture.rects(kernels, y, row_height - 8, "#76b900", "kernels");
+    y += row_height;
+  }
   picture.label(y + row_height / 2, "stalls");
   picture.rects(times.stalls, y, row_height - 8, "#e45756", "the producer waits");
   y += row_height;

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 namespace offramp::cli {
 
@@ -42,14 +43,18 @@ class Stopwatch {
   std::uint64_t last_{Trace::now_ns()};
 };
 
-/// Of the whole job.
+/// Of the whole job: its time, and where it runs on a GPU, when that was busy.
 class Clock {
  public:
+  explicit Clock(const Device& device);
+
   /// Notes the time since this was made in `run`, and the span of the job in its trace.
-  void stop(FrameRun& run) const;
+  void stop(FrameRun& run);
 
  private:
-  std::uint64_t start_{Trace::now_ns()};
+  std::optional<GpuActivity> gpu_{};
+  std::string gpu_unknown_{};
+  std::uint64_t start_{};
 };
 
 /// Frames of a generator, a few of small ones at once.

@@ -95,7 +95,7 @@ class SyncWriter {
 
 FrameRun run_sync(const FrameJob& job, Setting& with) {
   FrameRun run{.format = with.format, .trace = make_trace(with.frames)};
-  const Clock clock;
+  Clock clock(job.device);
   SyncWriter writer(job, with, *run.trace);
   const auto in_words = [&](Error error) {
     if (writer.frames() > 0) with.sink->keep_partial();
@@ -120,7 +120,7 @@ FrameRun run_alone(const FrameJob& job, Setting& with) {
   std::vector<std::byte> frame(with.format.size());
   std::optional<Buffer> room;
   if (with.generated) room = with.generated->room(job.device);
-  const Clock clock;
+  Clock clock(job.device);
   if (with.generated) {
     Generated& from = *with.generated;
     while (run.frames_in < from.total && !job.stop.stop_requested()) {

@@ -38,7 +38,7 @@ void write_extras(const FrameOptions& options, const FrameRun& run, const FrameT
                   std::string_view device) {
   if (!options.trace_path.empty()) run.trace->write(options.trace_path);
   if (options.report_path.empty()) return;
-  const FrameReport report{
+  FrameReport report{
       .title = fmt::format("{} to {}", options.source, options.out),
       .run = run,
       .times = times,
@@ -56,7 +56,19 @@ void write_extras(const FrameOptions& options, const FrameRun& run, const FrameT
           {"producer busy", fmt::format("{:.1f} %", 100 * times.rows[0].busy_s / run.wall_s)},
           {"the producer waited",
            fmt::format("{:.3f} s, {} times", times.stall_s, times.stalls.size())}}};
+  if (const std::string gpu = gpu_text(run); !gpu.empty()) report.facts.emplace_back("GPU", gpu);
   write_text(options.report_path, report.to_html());
+}
+
+void add_gpu(nlohmann::json& json, const FrameRun& run) {
+  if (!run.gpu_unknown.empty()) json["gpu_busy_unknown"] = run.gpu_unknown;
+  if (!run.gpu) return;
+  json["gpu_busy"] = run.gpu->busy();
+  json["gpu"] = {{"kernels", run.gpu->kernels},
+                 {"busy_seconds", static_cast<double>(run.gpu->busy_ns) * 1e-9},
+                 {"to_host_seconds", static_cast<double>(run.gpu->to_host_ns) * 1e-9},
+                 {"to_device_seconds", static_cast<double>(run.gpu->to_device_ns) * 1e-9},
+                 {"lost_records", run.gpu->lost_records}};
 }
 
 nlohmann::json machine_report(const FrameOptions& options, const FrameRun& run,
@@ -80,6 +92,7 @@ nlohmann::json machine_report(const FrameOptions& options, const FrameRun& run,
                       {"producer_busy", times.rows[0].busy_s / run.wall_s},
                       {"stalls", times.stalls.size()},
                       {"steps", times.to_json()}};
+  add_gpu(json, run);
   if (run.counters) json["counters"] = nlohmann::json::parse(run.counters->to_json());
   return json;
 }
@@ -87,13 +100,15 @@ nlohmann::json machine_report(const FrameOptions& options, const FrameRun& run,
 std::string human_report(const FrameOptions& options, const FrameRun& run,
                          const FrameTimes& times) {
   const std::string dropped = run.dropped ? fmt::format(", {} dropped", run.dropped) : "";
+  std::string gpu = gpu_text(run);
+  if (!gpu.empty()) gpu += '\n';
   return fmt::format(
       "{}: {} frames in, {} out{}, {}x{} {}, {}, {:.2f} s, {:.1f} frames/s\n"
-      "the producer was busy for {:.1f} % of the time. {}\n",
+      "the producer was busy for {:.1f} % of the time. {}\n{}",
       options.out == "-" ? "standard output" : options.out, run.frames_in, run.frames_out, dropped,
       run.format.width, run.format.height, name_of(run.format.pixels), human_size(run.bytes_out),
       run.wall_s, static_cast<double>(run.frames_out) / run.wall_s,
-      100 * times.rows[0].busy_s / run.wall_s, what_limited(times, run.wall_s));
+      100 * times.rows[0].busy_s / run.wall_s, what_limited(times, run.wall_s), gpu);
 }
 
 int frames(const FrameOptions& options, const Context& context) {
