@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,8 @@ struct SinkCase {
     return {.pixels = pixels, .width = width, .height = height, .rate = {24, 1}};
   }
 };
+
+inline void PrintTo(const SinkCase& kind, std::ostream* out) { *out << kind.name; }
 
 /// All sinks that this build has, in several formats.
 [[nodiscard]] std::vector<SinkCase> sink_cases();

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <ostream>
 
 namespace offramp::testing_frame_writer {
 
@@ -136,6 +137,10 @@ struct Case {
   std::size_t device_slots{};  // 0: the host device itself
   bool codes{};
 };
+
+inline void PrintTo(const Case& kind, std::ostream* out) {
+  *out << kind.device_slots << " device slots" << (kind.codes ? ", coded" : "");
+}
 
 inline std::string name_of_case(const testing::TestParamInfo<Case>& test) {
   return std::string(test.param.device_slots > 0 ? "DeviceSlots" : "Host") +
