@@ -102,9 +102,11 @@ TEST_P(FrameSinkFault, KilledAtAnyFrameLeavesWholeOnes) {
   }
   const auto sink = make(kind);
   sink->begin(kind.format());
-  for (std::uint64_t number = 0; number < 60; ++number) {
+  // Newer versions of SVT-AV1 hold more frames than the others before the first comes out.
+  const std::uint64_t count = kind.name.find("svtav1") != std::string::npos ? 240 : 60;
+  for (std::uint64_t number = 0; number < count; ++number) {
     write_sample(*sink, kind.format(), number);
-    if (number % 23 != 22 && number != 59) continue;
+    if (number % 23 != 22 && number + 1 != count) continue;
     const std::string copy = at("copy" + fs::path(kind.path).extension().string());
     fs::copy(temporary(), copy, fs::copy_options::recursive);
     std::uint64_t expected = number + 1;
