@@ -7,7 +7,8 @@
 namespace offramp::cli {
 
 /// Turns the first SIGINT, SIGTERM or SIGHUP into a stop request, so that a command can unwind and
-/// leave no litter; a second one ends the process at once. One object a process.
+/// leave no litter; another one, half a second later or more, ends the process at once and says so.
+/// One object a process.
 class SignalStop {
  public:
   SignalStop();

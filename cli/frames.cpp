@@ -27,8 +27,8 @@ constexpr auto examples = R"(Examples:
   offramp frames vortex - | ffplay -                     y4m through a pipe
   offramp frames vortex v.mp4 --compare --report r.html  against one thing after the other
 
-Exit codes: 0 done, 1 the data is bad, 2 usage, 3 the machine failed, 130 interrupted. What was
-written when a job fails is kept under a name that the message tells, and can be played.)";
+What was written when a job fails or is interrupted is kept under a name that the message tells,
+and can be played.)";
 
 std::string rate_text(FrameRate rate) {
   return rate.den == 1 ? fmt::format("{}", rate.num) : fmt::format("{}/{}", rate.num, rate.den);

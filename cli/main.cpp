@@ -28,7 +28,7 @@ constexpr auto footer = R"(Examples:
   offramp frames vortex vortex.mp4              write frames while the next ones are made
 
 Exit codes: 0 done, 1 the data is bad or differs, 2 usage, 3 the machine failed,
-130 interrupted.)";
+129, 130 and 143 ended by a signal (SIGHUP, SIGINT, SIGTERM).)";
 
 // JSON allows valid UTF-8 only; names and paths may hold anything.
 std::string to_text(const json& value) {

@@ -360,6 +360,25 @@ class Kills(CommandTest):
         self.assertEqual(pack.wait(timeout=20), 3, error)
         self.assertIn(f"{source}: the file was written to while it was read; start again", error)
 
+    def test_a_second_signal_ends_it_at_once(self):
+        source = self.sample(rows=5000)  # more than a pipe holds
+        pipe = self.dir / "pipe"
+        os.mkfifo(pipe)
+        pack = subprocess.Popen([OFFRAMP, "pack", str(source), str(pipe), "--overwrite", "-q"],
+                                stderr=subprocess.PIPE)
+        reader = os.open(pipe, os.O_RDONLY)
+        time.sleep(0.4)  # nobody reads: pack stands in a write, and cannot end by itself
+        for wait in (0.01, 0.8):
+            pack.send_signal(signal.SIGINT)
+            time.sleep(wait)
+        self.assertEqual(pack.poll(), None, "two that came together are one")
+        pack.send_signal(signal.SIGINT)
+        error = pack.stderr.read().decode()
+        pack.stderr.close()
+        os.close(reader)
+        self.assertEqual(pack.wait(timeout=20), -signal.SIGINT)
+        self.assertIn("ended at once", error)
+
     def test_interrupt_while_the_reader_of_a_pipe_stalls(self):
         source, _ = self.long_source()
         pipe = self.dir / "pipe"

@@ -345,6 +345,17 @@ class Kills(FramesTest):
             kept.unlink()
             self.assertEqual(self.files(), [])
 
+    def test_signals_that_come_together_are_one(self):
+        """As `timeout` sends them: to the process, and to its group."""
+        job = self.start(self.dir / "a.y4m")
+        time.sleep(0.5)
+        job.send_signal(signal.SIGTERM)
+        time.sleep(0.005)
+        code, error = self.stop(job, signal.SIGINT, 0)
+        self.assertEqual(code, 143, error)
+        self.assertIn("kept in", error)
+        self.assertEqual(self.files(), ["a.partial.y4m"])
+
     def test_interrupt_while_nothing_comes(self):
         job = subprocess.Popen([OFFRAMP, "frames", "-", str(self.dir / "a.y4m")], stdin=subprocess.PIPE,
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
