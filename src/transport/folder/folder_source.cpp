@@ -15,6 +15,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <set>
+#include <string_view>
 #include <system_error>
 
 namespace offramp {
@@ -39,12 +42,13 @@ Result<std::unique_ptr<TensorSource>> FolderSource::open(const std::string& path
   } else {
     OFFRAMP_TRY_VOID(source->open_all());
   }
+  source->metadata_ = source->merged_metadata();
   check_tensors(source->tensors_, source->metadata_, source->path_);
   return std::unique_ptr<TensorSource>(std::move(source));
 }
 
 Result<void> FolderSource::open_listed(const Manifest& manifest) {
-  metadata_ = manifest.metadata;
+  notes_.push_back({.file = std::string(manifest_file), .metadata = manifest.metadata});
   for (const auto& [tensor, file] : manifest.entries) {
     OFFRAMP_TRY_VOID(add_file(file));
     const bool named = file.ends_with(".safetensors");  // .npy files hold no name
@@ -93,26 +97,32 @@ Result<void> FolderSource::add_file(const std::string& file) {
   std::error_code failed;
   const auto changed = fs::last_write_time(path, failed);
   if (failed) throw IoError("read", path, failed.value());
-  const Metadata metadata = source->metadata();
+  if (!source->metadata().empty()) {
+    notes_.push_back({.file = file, .metadata = source->metadata()});
+  }
   files_.push_back(
       {.path = path, .changed = changed, .source = keep ? std::move(source) : nullptr});
-  return add_metadata(metadata, path);
+  return {};
 }
 
-Result<void> FolderSource::add_metadata(const Metadata& metadata, const std::string& file) {
-  for (const auto& item : metadata) {
-    const auto known = std::ranges::find(metadata_, item.first, &Metadata::value_type::first);
-    if (known == metadata_.end()) {
-      metadata_.push_back(item);
-    } else if (known->second != item.second) {
-      return Error{.code = ErrorCode::mismatch,
-                   .what = fmt::format("its metadata {} differs from that of a file beside it",
-                                       shown_name(item.first)),
-                   .path = file,
-                   .remedy = "pack the files one by one"};
+// A key that files disagree about is kept once for each, as FILE:KEY; the others once.
+Metadata FolderSource::merged_metadata() const {
+  std::map<std::string_view, std::set<std::string_view>> values;
+  for (const Notes& notes : notes_) {
+    for (const auto& [key, value] : notes.metadata) values[key].insert(value);
+  }
+  Metadata merged;
+  std::set<std::string_view> done;
+  for (const Notes& notes : notes_) {
+    for (const auto& [key, value] : notes.metadata) {
+      if (values[key].size() > 1) {
+        merged.emplace_back(fmt::format("{}:{}", notes.file, key), value);
+      } else if (done.insert(key).second) {
+        merged.emplace_back(key, value);
+      }
     }
   }
-  return {};
+  return merged;
 }
 
 void FolderSource::read(std::size_t tensor, std::uint64_t first_elem, std::span<std::byte> out) {

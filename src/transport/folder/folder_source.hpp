@@ -14,7 +14,8 @@
 namespace offramp {
 
 /// The tensors of all .npy and .safetensors files in a folder, as its manifest lists them, or by
-/// file name where it has none. Does not look into folders inside.
+/// file name where it has none. Does not look into folders inside. Metadata of all files is put
+/// together; a key whose values differ is kept for each file, as "FILE:KEY".
 class FolderSource final : public TensorSource {
  public:
   /// @throws IoError.
@@ -38,17 +39,24 @@ class FolderSource final : public TensorSource {
     TensorInfo info{};     // as that file has it
   };
 
+  /// The metadata of one file.
+  struct Notes {
+    std::string file{};
+    Metadata metadata{};
+  };
+
   explicit FolderSource(std::string path) : path_(std::move(path)) {}
 
   Result<void> open_listed(const struct Manifest& manifest);
   Result<void> open_all();
   Result<void> add_file(const std::string& file);
-  Result<void> add_metadata(const Metadata& metadata, const std::string& file);
+  [[nodiscard]] Metadata merged_metadata() const;
 
   std::string path_;
   std::vector<TensorInfo> tensors_;
   std::vector<Place> places_;  // of each tensor
   std::vector<File> files_;
+  std::vector<Notes> notes_;  // in the order of the files
   Metadata metadata_;
 };
 

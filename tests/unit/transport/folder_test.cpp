@@ -110,11 +110,34 @@ TEST(Folder, shards_of_one_model_are_read_as_one) {
 
   second.metadata = {{"format", "np"}};
   second.write_to(*make_sink(scratch / "model/3.safetensors").value());
-  EXPECT_EQ(open_source(scratch / "model").error().code, ErrorCode::mismatch);
-  fs::remove(scratch / "model/3.safetensors");
-  second.metadata = {};
-  second.write_to(*make_sink(scratch / "model/3.safetensors").value());
   EXPECT_EQ(open_source(scratch / "model").error().code, ErrorCode::duplicate);
+}
+
+TEST(Folder, metadata_that_differs_is_kept_for_each_file) {
+  const ScratchFolder scratch;
+  fs::create_directory(scratch / "model");
+  const std::vector<Metadata> notes{
+      {{"format", "pt"}, {"text", "one"}}, {{"format", "pt"}, {"text", "two"}}, {{"other", "x"}}};
+  for (std::size_t file = 0; file < notes.size(); ++file) {
+    TensorSet set;
+    set.add(std::string(1, static_cast<char>('a' + file)), DType::bf16, {2});
+    set.metadata = notes[file];
+    set.write_to(*make_sink(scratch / "model/" + std::to_string(file) + ".safetensors").value());
+  }
+  const Metadata merged{{"format", "pt"},
+                        {"0.safetensors:text", "one"},
+                        {"1.safetensors:text", "two"},
+                        {"other", "x"}};
+  const auto source = open_source(scratch / "model").value();
+  EXPECT_EQ(source->metadata(), merged);
+  // It stays as it is when it goes through a folder of our own.
+  const auto sink = make_sink(scratch / "again/").value();
+  sink->begin(source->tensors(), source->metadata());
+  for (std::size_t tensor = 0; tensor < 3; ++tensor) {
+    sink->write(tensor, 0, read_whole(*source, tensor));
+  }
+  sink->finish();
+  EXPECT_EQ(open_source(scratch / "again").value()->metadata(), merged);
 }
 
 TEST(Folder, more_files_than_are_kept_open_are_read_and_changes_are_seen) {
