@@ -25,6 +25,8 @@ namespace {
 using layout::Kind;
 
 constexpr std::string_view recover_remedy = "recover saves the whole records";
+constexpr std::string_view nothing_remedy =
+    "no whole part stands before it, so there may be nothing that recover can save";
 
 Error fault(ErrorCode code, std::string what, std::string_view remedy = recover_remedy) {
   return Error{.code = code, .what = std::move(what), .path = {}, .remedy = std::string(remedy)};
@@ -107,18 +109,23 @@ Result<std::optional<Error>> walk(const RandomAccess& file, const ReaderLimits& 
                                   Contents& contents) {
   RecordAccess records(file);
   std::uint64_t offset = layout::file_header_size;
+  // Behind a cut there is nothing; behind damage recover may find more.
+  const auto remedy = [&](ErrorCode code) {
+    const bool nothing = code == ErrorCode::truncated && contents.catalog.tensors().empty();
+    return nothing ? nothing_remedy : recover_remedy;
+  };
   while (true) {
     contents.records_end = offset;
     if (offset == file.size()) {
-      return std::optional(
-          fault(ErrorCode::truncated,
-                fmt::format("the archive ends at byte {} without an index", offset)));
+      return std::optional(fault(
+          ErrorCode::truncated, fmt::format("the archive ends at byte {} without an index", offset),
+          remedy(ErrorCode::truncated)));
     }
     auto header = records.read_header(offset);
     if (!header) {
       Error error = at_record(std::move(header.error()), offset);
       if (!is_damage(error.code)) return error;
-      if (error.remedy.empty()) error.remedy = recover_remedy;
+      if (error.remedy.empty()) error.remedy = remedy(error.code);
       return std::optional(std::move(error));
     }
     const RecordPlace place{offset, header->header_size, header->payload_size};

@@ -9,7 +9,7 @@
 namespace offramp {
 namespace {
 
-std::string_view usual_remedy(int errno_value) noexcept {
+std::string_view usual_remedy(std::string_view action, int errno_value) noexcept {
   switch (errno_value) {
     case ENOSPC:
       return "free space or choose another folder";
@@ -24,7 +24,9 @@ std::string_view usual_remedy(int errno_value) noexcept {
       return "check the permissions of the file and of the folders above it";
     case ENOENT:
     case ENOTDIR:
-      return "check the path; the folder must exist";
+      return action.starts_with("write") || action.starts_with("make")
+                 ? "check the path; the folder must exist"
+                 : "check the path";
     case EEXIST:
       return "pass --overwrite to replace it";
     case EISDIR:
@@ -106,7 +108,7 @@ IoError::IoError(std::string_view action, std::string_view path, int errno_value
           .what =
               fmt::format("cannot {}: {}", action, std::generic_category().message(errno_value)),
           .path = std::string(path),
-          .remedy = std::string(remedy.empty() ? usual_remedy(errno_value) : remedy)}),
+          .remedy = std::string(remedy.empty() ? usual_remedy(action, errno_value) : remedy)}),
       errno_value_(errno_value) {}
 
 OutOfMemory::OutOfMemory(std::size_t size, std::string_view purpose, std::string_view remedy)

@@ -32,6 +32,15 @@ Error plain_error(const std::exception_ptr& cause) {
   }
 }
 
+// Whether the words name a unit by its number already, as those of a sink that knows its frames do.
+bool names_one(std::string_view words, std::string_view unit) noexcept {
+  for (std::size_t at = words.find(unit); at != words.npos; at = words.find(unit, at + 1)) {
+    const std::string_view behind = words.substr(at + unit.size());
+    if (behind.size() > 1 && behind[0] == ' ' && behind[1] >= '0' && behind[1] <= '9') return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void Progress::fail(std::exception_ptr cause, Error why) noexcept {
@@ -47,7 +56,8 @@ Error describe(const std::exception_ptr& cause, std::string_view doing, std::str
                std::uint64_t number) noexcept {
   try {
     Error error = plain_error(cause);
-    error.what += fmt::format(" ({}, {} {})", doing, unit, number);
+    if (!names_one(error.what, unit))
+      error.what += fmt::format(" ({}, {} {})", doing, unit, number);
     return error;
   } catch (...) {
     // No memory even for the words; these fit a string's own room.

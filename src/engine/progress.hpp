@@ -29,7 +29,8 @@ class Progress {
   void fail(std::exception_ptr cause, Error why) noexcept;
 };
 
-/// The error in an exception, with "(DOING, UNIT NUMBER)" behind its words.
+/// The error in an exception, with "(DOING, UNIT NUMBER)" behind its words unless they name the
+/// unit themselves.
 [[nodiscard]] Error describe(const std::exception_ptr& cause, std::string_view doing,
                              std::string_view unit, std::uint64_t number) noexcept;
 

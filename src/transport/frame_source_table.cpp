@@ -43,16 +43,37 @@ bool ends_like(const std::string& path, const std::array<std::string_view, count
   return std::ranges::any_of(extensions, [&](std::string_view end) { return path.ends_with(end); });
 }
 
-std::string format_of(const std::string& path) {
+constexpr std::array<std::string_view, 4> formats{"video", "images", "y4m", "raw"};
+// Arrays are written only: their axes do not say which of them are frames.
+constexpr std::array<std::string_view, 2> array_extensions{".npy", ".safetensors"};
+
+std::string_view format_of(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) return "images";
   if (path.ends_with(".y4m")) return "y4m";
   if (ends_like(path, raw_extensions)) return "raw";
   if (ends_like(path, image_extensions)) return "images";
+  if (ends_like(path, array_extensions)) {
+    throw DataError({.code = ErrorCode::unsupported,
+                     .what = "frames are written as .npy and .safetensors, and not read from them",
+                     .path = path,
+                     .remedy = "give what they were made from, or their bytes alone as .raw, with "
+                               "--pixel-format and --size"});
+  }
   return "video";
 }
 
 }  // namespace
+
+std::string_view frame_source_format(const std::string& path, const FrameSourceOptions& options) {
+  if (options.format.empty()) return path == "-" ? "stream" : format_of(path);
+  const auto found = std::ranges::find(formats, options.format);
+  if (found != formats.end()) return *found;
+  throw DataError({.code = ErrorCode::unsupported,
+                   .what = fmt::format("no source of frames is called '{}'", options.format),
+                   .path = path,
+                   .remedy = "use video, images, y4m or raw"});
+}
 
 Source open_frame_source(const std::string& path, const FrameSourceOptions& options) {
   const auto input = [&] { return FrameInput(path, options.cancel); };
@@ -68,16 +89,12 @@ Source open_frame_source(const std::string& path, const FrameSourceOptions& opti
     }
     return open_raw(std::move(stream), options);
   };
-  if (options.format.empty() && path == "-") return open_stream();
-  const std::string format = options.format.empty() ? format_of(path) : options.format;
+  const std::string_view format = frame_source_format(path, options);
+  if (format == "stream") return open_stream();
   if (format == "y4m") return open_y4m(input(), options);
   if (format == "raw") return open_raw(input(), options);
   if (format == "images") return open_image_source(path, options);
-  if (format == "video") return open_video_source(path, options);
-  throw DataError({.code = ErrorCode::unsupported,
-                   .what = fmt::format("no source of frames is called '{}'", format),
-                   .path = path,
-                   .remedy = "use video, images, y4m or raw"});
+  return open_video_source(path, options);
 }
 
 }  // namespace offramp

@@ -121,12 +121,7 @@ Result<const TransportRow*> row_for(const std::string& path, std::string_view fo
                            : fmt::format("the extension {} is unknown", shown_name(extension)));
 }
 
-}  // namespace
-
-std::span<const TransportRow> transport_table() noexcept { return rows; }
-
-Result<std::unique_ptr<TensorSource>> open_source(const std::string& path,
-                                                  const SourceOptions& options) {
+Result<const TransportRow*> source_row(const std::string& path, const SourceOptions& options) {
   OFFRAMP_TRY(row, row_for(path, options.format, path.ends_with('/') || is_folder(path)));
   if ((options.dtype || options.shape) && row->id != TransportId::raw) {
     return Error{.code = ErrorCode::unsupported,
@@ -134,6 +129,31 @@ Result<std::unique_ptr<TensorSource>> open_source(const std::string& path,
                  .path = path,
                  .remedy = "leave them out"};
   }
+  return row;
+}
+
+Result<const TransportRow*> sink_row(const std::string& path, const SinkOptions& options) {
+  const bool folder = path.ends_with('/') || is_folder(path) || extension_of(path).empty();
+  return row_for(path, options.format, folder);
+}
+
+}  // namespace
+
+std::span<const TransportRow> transport_table() noexcept { return rows; }
+
+Result<std::string_view> source_format(const std::string& path, const SourceOptions& options) {
+  OFFRAMP_TRY(row, source_row(path, options));
+  return row->name;
+}
+
+Result<std::string_view> sink_format(const std::string& path, const SinkOptions& options) {
+  OFFRAMP_TRY(row, sink_row(path, options));
+  return row->name;
+}
+
+Result<std::unique_ptr<TensorSource>> open_source(const std::string& path,
+                                                  const SourceOptions& options) {
+  OFFRAMP_TRY(row, source_row(path, options));
   try {
     auto source = row->open(path, options);
     if (!source) return std::move(source.error()).in(path);
@@ -144,8 +164,7 @@ Result<std::unique_ptr<TensorSource>> open_source(const std::string& path,
 }
 
 Result<std::unique_ptr<TensorSink>> make_sink(const std::string& path, const SinkOptions& options) {
-  const bool folder = path.ends_with('/') || is_folder(path) || extension_of(path).empty();
-  OFFRAMP_TRY(row, row_for(path, options.format, folder));
+  OFFRAMP_TRY(row, sink_row(path, options));
   return row->make(path, options);
 }
 

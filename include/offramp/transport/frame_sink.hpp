@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,6 +33,11 @@ class FrameSink {
 
   /// The pixel formats that it takes, the preferred one first.
   [[nodiscard]] virtual std::span<const PixelFormat> formats() const noexcept = 0;
+
+  /// Frames that it can hold, where there is a limit: one of a single picture's name.
+  [[nodiscard]] virtual std::optional<std::uint64_t> frame_limit() const noexcept {
+    return std::nullopt;
+  }
 
   /// Checks everything that can be known before the first frame (size, bits, encoder, an output
   /// that exists) and makes the file. @throws DataError, IoError.

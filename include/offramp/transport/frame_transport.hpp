@@ -10,6 +10,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace offramp {
@@ -56,6 +57,12 @@ struct FrameSourceOptions {
   std::size_t threads{0};    ///< that decode and scale; 0: the library chooses
   std::stop_token cancel{};  ///< ends a wait for standard input or a pipe: DataError (cancelled)
 };
+
+/// What `open_frame_source` takes a path for: "video", "images", "y4m" or "raw"; "stream" for
+/// standard input, whose first bytes tell.
+/// @throws DataError (unsupported) for what is no source by its name, whatever is there.
+[[nodiscard]] std::string_view frame_source_format(const std::string& path,
+                                                   const FrameSourceOptions& options = {});
 
 /// Opens a video file, a folder of images or a pattern such as `in_%04d.png`, a y4m or raw file, or
 /// standard input (`-`: y4m by its first bytes, else raw as described).

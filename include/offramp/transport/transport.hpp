@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace offramp {
 
@@ -26,11 +27,19 @@ struct SinkOptions {
   bool overwrite{false};  ///< replace what stands under the path
 };
 
+/// What `open_source` and `make_sink` take a path for: "safetensors", "npy", "raw" or "folder".
+/// Refuses what they refuse by path and options alone (`unsupported`), whatever is there.
+[[nodiscard]] Result<std::string_view> source_format(const std::string& path,
+                                                     const SourceOptions& options = {});
+[[nodiscard]] Result<std::string_view> sink_format(const std::string& path,
+                                                   const SinkOptions& options = {});
+
 /// Opens the tensors at `path` and checks the file as a whole but for its values.
 ///
 /// Formats: `.safetensors`; `.npy` (one tensor, named after the file); `.bin` and `.raw` (likewise,
 /// of the dtype and shape given); a folder, either one that a folder sink wrote or any whose
-/// `.safetensors` and `.npy` files together name no tensor twice.
+/// `.safetensors` and `.npy` files together name no tensor twice. Of such a folder, metadata whose
+/// values differ from file to file is kept for each, under "FILE:KEY".
 /// @throws IoError where the system fails; all that is wrong with the bytes is in the Result.
 [[nodiscard]] Result<std::unique_ptr<TensorSource>> open_source(const std::string& path,
                                                                 const SourceOptions& options = {});

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -37,6 +38,11 @@ class PictureFiles {
 
   /// Instead: leaves the folder beside the target, "out.partial". @returns its path, or nothing.
   [[nodiscard]] std::string leave() noexcept;
+
+  /// One where the target is one picture's name.
+  [[nodiscard]] std::optional<std::uint64_t> most() const noexcept {
+    return numbered_ ? std::nullopt : std::optional<std::uint64_t>(1);
+  }
 
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
 

@@ -62,6 +62,10 @@ class PngSink final : public FrameSink {
     return png_formats;
   }
 
+  [[nodiscard]] std::optional<std::uint64_t> frame_limit() const noexcept override {
+    return files_.most();
+  }
+
   void begin(const FrameFormat& format) override {
     expect_format(png_formats, format, path_, "png");
     constexpr std::uint32_t most = 1'000'000;  // libpng's own limit

@@ -213,6 +213,24 @@ TEST_P(FrameSinkContract, SaysWhichFolderIsMissing) {
   }
 }
 
+TEST_P(FrameSinkContract, SaysHowManyFramesItHolds) {
+  SinkCase kind = GetParam();
+  EXPECT_EQ(make(kind)->frame_limit(), std::nullopt);
+  if (!kind.path.ends_with(".png")) return;
+  kind.path = "single.png";
+  const auto sink = make(kind);
+  ASSERT_EQ(sink->frame_limit(), 1u);
+  sink->begin(kind.format());
+  for (std::uint64_t number = 0; number < 2; ++number) {
+    Bytes coded;
+    sink->encode(Bytes(kind.format().size()), coded);
+    if (number == 0) sink->write(number, coded);
+    if (number == 1) {
+      EXPECT_THROW(sink->write(number, coded), DataError);
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, FrameSinkContract, ::testing::ValuesIn(sink_cases()),
                          [](const auto& row) { return row.param.name; });
 

@@ -24,7 +24,9 @@ namespace offramp {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 using Existing = OutputFile::Existing;
 
 std::span<const std::byte> as_bytes(std::string_view text) {
@@ -255,6 +257,9 @@ TEST_F(FileTest, NamesPathCauseAndRemedy) {
   const auto missing = io_error([&] { OutputFile(at("no/a"), Existing::refuse); });
   EXPECT_EQ(missing.first, ENOENT);
   EXPECT_THAT(missing.second, HasSubstr("the folder must exist"));
+  const auto absent = io_error([&] { InputFile(at("a")); });
+  EXPECT_EQ(absent.first, ENOENT);
+  EXPECT_THAT(absent.second, AllOf(HasSubstr("check the path"), Not(HasSubstr("folder must"))));
   EXPECT_EQ(io_error([&] { OutputFile(at(""), Existing::overwrite); }).first, EISDIR);
   EXPECT_EQ(io_error([&] { OutputFile(at("new/"), Existing::overwrite); }).first, EISDIR);
   EXPECT_EQ(io_error([&] { OutputFile("", Existing::overwrite); }).first, ENOENT);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What fails, when it fails, and that everything ends.
+#include "engine/progress.hpp"
 #include "unit/frame_writer/frame_writer_kit.hpp"
 
 #include <offramp/core/error.hpp>
 
+#include <exception>
 #include <optional>
+#include <stdexcept>
 
 namespace offramp::testing_frame_writer {
 namespace {
@@ -31,6 +34,19 @@ class FrameWriterFailure : public FrameWriterBase {
     return sink->kept;
   }
 };
+
+TEST(FrameWriterWords, AFrameIsNamedOnce) {
+  const auto words = [](const char* what, const char* unit) {
+    return describe(std::make_exception_ptr(std::runtime_error(what)), "write", unit, 16).what;
+  };
+  EXPECT_EQ(words("the sink broke", "frame"), "the sink broke (write, frame 16)");
+  EXPECT_EQ(words("cannot write frame 16: full", "frame"), "cannot write frame 16: full");
+  EXPECT_EQ(words("cannot write the last frames, up to frame 15", "frame"),
+            "cannot write the last frames, up to frame 15");
+  EXPECT_EQ(words("no memory for a frame", "frame"), "no memory for a frame (write, frame 16)");
+  EXPECT_EQ(words("frame 3", "chunk"), "frame 3 (write, chunk 16)");
+  EXPECT_EQ(words("a broken frame ", "frame"), "a broken frame  (write, frame 16)");
+}
 
 INSTANTIATE_TEST_SUITE_P(Devices, FrameWriterFailure,
                          testing::Values(Case{0, false}, Case{0, true}, Case{2, false},
