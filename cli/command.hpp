@@ -3,6 +3,8 @@
 
 #include "progress.hpp"
 
+#include <offramp/core/error.hpp>
+
 #include <CLI/CLI.hpp>
 #include <nlohmann/json_fwd.hpp>
 
@@ -12,8 +14,26 @@
 
 namespace offramp::cli {
 
-/// Exit codes of every command.
+/// Exit codes of every command (docs/guide/command-line.md says which is when).
 enum ExitCode : int { done = 0, bad_data = 1, usage = 2, machine_failed = 3 };
+
+/// What was asked for cannot be, whatever the data: exit code 2.
+class UsageError : public DataError {
+ public:
+  using DataError::DataError;
+};
+
+/// Runs `ask`, where all that is `unsupported` is so by what was asked for. @throws UsageError
+/// then.
+template <class Ask>
+auto as_asked(Ask ask) {
+  try {
+    return ask();
+  } catch (const DataError& error) {
+    if (error.error().code == ErrorCode::unsupported) throw UsageError(error.error());
+    throw;
+  }
+}
 
 /// What all commands share: the common options, the stop request, and how results are printed.
 struct Context {

@@ -93,7 +93,7 @@ Device& choose_device(const std::string& name, const DeviceWork& work, std::size
     return takes ? device : host_device();
   }
   if (const auto supported = check_kinds(device, work); !supported)
-    throw CLI::ValidationError(supported.error().message());
+    throw UsageError(supported.error());
   return device;
 }
 

@@ -61,8 +61,9 @@ class Diff {
     }
     for (const auto& [name, index] : in_b) add_note(name, "only in " + options_.b);
     const bool metadata_equal = a->metadata() == b->metadata();
-    const std::string summary =
-        equal_ ? "all tensors bit-equal" : fmt::format("{} tensors differ", differing_);
+    const std::string summary = equal_ ? "all tensors bit-equal"
+                                       : fmt::format("{} differ{}", counted(differing_, "tensor"),
+                                                     differing_ == 1 ? "s" : "");
     context_.print(
         {{"ok", true},
          {"command", "diff"},

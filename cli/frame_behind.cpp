@@ -4,6 +4,7 @@
 #include <offramp/engine/frame_writer.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 #include <vector>
 
@@ -57,12 +58,9 @@ class Finished {
   StreamRef stream_;
 };
 
-struct Counted {
-  std::uint64_t in{};
-  std::uint64_t dropped{};
-};
-
-Counted generate_behind(const FrameJob& job, Generated& from, FrameWriter& writer, Trace& trace) {
+// @returns how many went in; `dropped` counts on while others read it.
+std::uint64_t generate_behind(const FrameJob& job, Generated& from, FrameWriter& writer,
+                              Trace& trace, std::atomic<std::uint64_t>& dropped) {
   // One more than wait in the writer: the producer is held back by the writer alone.
   struct Place {
     std::shared_ptr<Buffer> room{};
@@ -74,24 +72,25 @@ Counted generate_behind(const FrameJob& job, Generated& from, FrameWriter& write
   const Finished finished(from.stream);
   const bool stamps = takes_stamps(job);
   std::size_t turn = 0;
-  Counted frames;
-  while (frames.in < from.total && !job.stop.stop_requested()) {
+  std::uint64_t frames = 0;
+  while (frames < from.total && !job.stop.stop_requested()) {
     Place& place = places[turn++ % places.size()];
     if (turn > places.size()) place.ticket.wait_staged().value();
-    const std::uint64_t count = from.next(frames.in);
+    const std::uint64_t count = from.next(frames);
     place.stamp = {
         .trace = &trace, .chunk = turn - 1, .bytes = count * from.generator->frame_size()};
     if (stamps) job.device.call_async(from.stream, Stamp::start, &place.stamp);
     const FrameView view = from.generator->next_async(count, place.room->data());
     if (stamps) job.device.call_async(from.stream, Stamp::end, &place.stamp);
     place.ticket = writer.submit(from.stream, view, place.room);
-    frames.in += view.frames;
-    if (place.ticket.state() == Ticket::State::dropped) frames.dropped += view.frames;
+    frames += view.frames;
+    if (place.ticket.state() == Ticket::State::dropped) dropped += view.frames;
   }
   return frames;
 }
 
-Counted read_behind(const FrameJob& job, FrameSource& from, FrameWriter& writer, Trace& trace) {
+std::uint64_t read_behind(const FrameJob& job, FrameSource& from, FrameWriter& writer,
+                          Trace& trace) {
   const std::size_t size = from.format().size();
   const std::uint64_t limit = job.options.frames.value_or(UINT64_MAX);
   std::uint64_t done = 0;
@@ -115,7 +114,7 @@ Counted read_behind(const FrameJob& job, FrameSource& from, FrameWriter& writer,
     done += frames;
     if (frames < room) break;
   }
-  return {.in = done};
+  return done;
 }
 
 }  // namespace
@@ -123,6 +122,11 @@ Counted read_behind(const FrameJob& job, FrameSource& from, FrameWriter& writer,
 FrameRun run_behind(const FrameJob& job, Setting& with) {
   FrameRun run{.format = with.format, .trace = make_trace(with.frames)};
   std::optional<FrameWriter> writer;
+  std::atomic<std::uint64_t> dropped{0};
+  const auto report = [&job, &dropped, total = with.frames](std::uint64_t written) {
+    const std::uint64_t lost = dropped;
+    if (job.on_progress) job.on_progress({written + lost, lost, total});
+  };
   Clock clock(job.device);
   try {
     FrameWriterSettings settings;
@@ -132,26 +136,24 @@ FrameRun run_behind(const FrameJob& job, Setting& with) {
     settings.threads = job.options.threads;
     settings.overflow = job.options.drop ? Overflow::drop : Overflow::block;
     settings.trace = run.trace;
-    if (job.on_progress) {
-      settings.on_progress = [&job, total = with.frames](const Counters& now) {
-        job.on_progress(now.parts_out, total);
-      };
-    }
-    writer.emplace(std::move(settings), with.format, with.sink);
+    if (job.on_progress) settings.on_progress = [&](const Counters& now) { report(now.parts_out); };
+    as_asked([&] { writer.emplace(std::move(settings), with.format, with.sink); });
     const std::stop_callback cancel(job.stop, [&] { writer->cancel(); });
-    const Counted counted = with.generated
-                                ? generate_behind(job, *with.generated, *writer, *run.trace)
-                                : read_behind(job, *with.source, *writer, *run.trace);
-    run.frames_in = counted.in;
-    run.dropped = counted.dropped;
+    run.frames_in = with.generated
+                        ? generate_behind(job, *with.generated, *writer, *run.trace, dropped)
+                        : read_behind(job, *with.source, *writer, *run.trace);
+    run.dropped = dropped;
     if (job.stop.stop_requested()) throw_cancelled(job);
     writer->close();
     clock.stop(run);
+    if (run.dropped > 0) report(run.frames_in - run.dropped);  // those behind the last one written
   } catch (...) {
     // The writer's own words name the frame. What a source or generator threw is not among them.
     const std::optional<Error> latched = writer ? writer->error() : std::nullopt;
     writer.reset();
     try {
+      throw;
+    } catch (const UsageError&) {
       throw;
     } catch (const DataError& failed) {
       throw DataError(with_partial(latched.value_or(failed.error()), *with.sink));

@@ -68,7 +68,7 @@ struct Rounds {
 
 }  // namespace
 
-int compare_ways(FrameJob job, const Context& context) {
+int compare_ways(FrameJob job, FrameExtras extras, const Context& context) {
   Rounds behind{.name = "all at once"};
   Rounds sync{.name = "one after the other"};
   Rounds alone{.name = "making frames alone"};
@@ -92,8 +92,8 @@ int compare_ways(FrameJob job, const Context& context) {
   const double ideal_s = std::max({compute_s, convert_s, copy_s, code_s});
   const double gain = median(sync.wall_s) / median(behind.wall_s);
 
-  if (!job.options.trace_path.empty()) last.trace->write(job.options.trace_path);
-  if (!job.options.report_path.empty()) {
+  if (extras.trace) extras.trace.write(last.trace->to_json(), job.options.out);
+  if (extras.report) {
     const auto seconds = [](double value) { return fmt::format("{:.3f} s", value); };
     const FrameReport report{
         .title = fmt::format("{} to {}, the last of {} rounds", job.options.source, job.options.out,
@@ -106,7 +106,7 @@ int compare_ways(FrameJob job, const Context& context) {
                   {"ideal: the longest of the steps on their own", seconds(ideal_s)},
                   {"frames", fmt::format("{}", last.frames_out)},
                   {"device", std::string(job.device.name())}}};
-    write_text(job.options.report_path, report.to_html());
+    extras.report.write(report.to_html(), job.options.out);
   }
 
   const nlohmann::json machine{
@@ -137,14 +137,15 @@ int compare_ways(FrameJob job, const Context& context) {
   context.print(
       machine,
       fmt::format(
-          "{} frames, {} rounds each, in turns\n{}"
+          "{}, {} rounds each, in turns\n{}"
           "steps on their own: compute {:.3f} s, convert {:.3f} s, copy {:.3f} s, encode and "
           "write {:.3f} s\n"
           "producer busy: the time of making frames alone, of the whole; ideal, the longest "
           "step: {:.3f} s,\nwhere none takes processors from another\n"
           "all at once is {:.2f} times as fast as one after the other. {}\n",
-          last.frames_out, rounds, table.to_string(), compute_s, convert_s, copy_s, code_s, ideal_s,
-          gain, what_limited(behind.times.back(), last.wall_s)));
+          counted(last.frames_out, "frame"), rounds, table.to_string(), compute_s, convert_s,
+          copy_s, code_s, ideal_s, gain,
+          what_limited(behind.times.back(), last.wall_s, last.processors_busy)));
   return done;
 }
 

@@ -8,6 +8,6 @@ namespace offramp::cli {
 
 /// Does the job both ways in turns, and alone what makes its frames; prints times, spread and where
 /// the ideal lies. @returns the exit code.
-[[nodiscard]] int compare_ways(FrameJob job, const Context& context);
+[[nodiscard]] int compare_ways(FrameJob job, FrameExtras extras, const Context& context);
 
 }  // namespace offramp::cli

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frame_feed.hpp"
 
+#include "command.hpp"
+
 #include <offramp/core/error.hpp>
 #include <offramp/transport/frame_transport.hpp>
 
@@ -8,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -91,6 +94,15 @@ std::unique_ptr<FrameSource> open_feed(const FrameOptions& options,
                                        std::stop_token cancel) {
   FrameSourceOptions how = options.source_options(std::move(cancel));
   how.accepts.assign(accepted.begin(), accepted.end());
+  const std::string_view format =
+      as_asked([&] { return frame_source_format(options.source, how); });
+  if (format == "raw" && (!how.pixels || !how.width)) {
+    throw UsageError({.code = ErrorCode::unknown_dtype,
+                      .what = "raw frames do not say what they are",
+                      .path = options.source,
+                      .remedy = "state them with --pixel-format and --size, such as "
+                                "--pixel-format rgb24 --size 640x480"});
+  }
   auto source = open_frame_source(options.source, how);
   const FrameFormat to = fitted(source->format(), options.on_odd());
   if (to == source->format()) return source;

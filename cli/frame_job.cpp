@@ -4,6 +4,7 @@
 #include "frame_feed.hpp"
 #include "frame_setting.hpp"
 #include "frame_times.hpp"
+#include "text.hpp"
 
 #include <offramp/core/error.hpp>
 #include <offramp/transport/frame_transport.hpp>
@@ -33,6 +34,7 @@ Clock::Clock(const Device& device) {
       }
     }
   }
+  processors_.emplace();
   start_ = Trace::now_ns();
 }
 
@@ -48,6 +50,7 @@ std::string gpu_text(const FrameRun& run) {
 
 void Clock::stop(FrameRun& run) {
   const std::uint64_t end = Trace::now_ns();
+  run.processors_busy = processors_->busy();
   if (gpu_) {
     try {
       run.gpu = gpu_->stop();
@@ -73,16 +76,24 @@ Error with_partial(Error error, const FrameSink& sink) {
   return error;
 }
 
+// Refuses more frames than the output holds, where that can be known before the first one.
+void expect_room(const FrameOptions& options, const Setting& setting) {
+  const auto most = setting.sink->frame_limit();
+  const bool known = setting.generated || setting.source->count();
+  if (!most || !known || setting.frames.value_or(0) <= *most) return;
+  throw UsageError(
+      {.code = ErrorCode::unsupported,
+       .what = fmt::format("one picture file holds one frame, and {} would come", *setting.frames),
+       .path = options.out,
+       .remedy = "name a folder ('frames/') or a pattern ('frame_%05d.png'), or take "
+                 "--frames 1"});
+}
+
 Setting prepare(const FrameJob& job) {
   Setting setting;
   FrameSinkOptions how = job.options.sink_options();
   how.overwrite = how.overwrite || job.overwrite;
-  try {
-    setting.sink = make_frame_sink(job.options.out, how);
-  } catch (const DataError& refused) {
-    // Nothing was read yet: it is what was asked for that does not fit.
-    throw CLI::ValidationError(refused.error().message());
-  }
+  setting.sink = as_asked([&] { return make_frame_sink(job.options.out, how); });
   if (job.options.is_generator()) {
     setting.format = generated_format(job.options, setting.sink->formats());
     setting.generated.emplace(job, setting.format);
@@ -94,6 +105,7 @@ Setting prepare(const FrameJob& job) {
     if (job.options.frames)
       setting.frames = std::min(*job.options.frames, setting.frames.value_or(*job.options.frames));
   }
+  expect_room(job.options, setting);
   return setting;
 }
 
@@ -111,11 +123,11 @@ FrameRun FrameJob::run(Way way) const {
       return run_alone(*this, setting);
   }
   if (run.frames_out + run.dropped != run.frames_in) {
-    throw MachineError(
-        {.code = ErrorCode::mismatch,
-         .what = fmt::format("{} frames went in, the file holds {}", run.frames_in, run.frames_out),
-         .path = options.out,
-         .remedy = "do not use the file, and report this"});
+    throw MachineError({.code = ErrorCode::mismatch,
+                        .what = fmt::format("{} went in, the file holds {}",
+                                            counted(run.frames_in, "frame"), run.frames_out),
+                        .path = options.out,
+                        .remedy = "do not use the file, and report this"});
   }
   return run;
 }

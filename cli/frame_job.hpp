@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "extra_file.hpp"
 #include "frame_options.hpp"
 
 #include <offramp/engine/counters.hpp>
@@ -24,6 +25,7 @@ struct FrameRun {
   std::uint64_t frames_out{};  ///< that the file holds, by the writer of that format's own count
   std::uint64_t dropped{};
   std::uint64_t bytes_out{};
+  double processors_busy{};            ///< that it may use, with all there was to do, 0 to 1
   double wall_s{};                     ///< from the first frame's start until the file is complete
   std::optional<Counters> counters{};  ///< not of --sync
   std::shared_ptr<Trace> trace{};      ///< with a span of the whole job
@@ -35,6 +37,14 @@ struct FrameRun {
 /// "GPU busy 99.1 %", or why that is not known; empty on the host.
 [[nodiscard]] std::string gpu_text(const FrameRun& run);
 
+/// What --report and --trace ask for, opened before the job.
+struct FrameExtras {
+  explicit FrameExtras(const FrameOptions& options)
+      : report(options.report_path), trace(options.trace_path) {}
+  ExtraFile report;
+  ExtraFile trace;
+};
+
 enum class Way {
   behind,  ///< through FrameWriter
   sync,    ///< one thing after the other
@@ -45,7 +55,12 @@ struct FrameJob {
   const FrameOptions& options;
   Device& device;
   std::stop_token stop{};
-  std::function<void(std::uint64_t done, std::optional<std::uint64_t> total)> on_progress{};
+  struct Done {
+    std::uint64_t frames{};  // written or dropped
+    std::uint64_t dropped{};
+    std::optional<std::uint64_t> total{};
+  };
+  std::function<void(const Done& done)> on_progress{};
   bool overwrite{false};
 
   /// Runs the job. What fails is thrown as it came, with the frame in its words, and with where the

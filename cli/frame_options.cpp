@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frame_options.hpp"
 
+#include "command.hpp"
 #include "inputs.hpp"
+#include "text.hpp"
 
 #include <offramp/core/error.hpp>
 #include <offramp/core/file.hpp>
@@ -9,11 +11,14 @@
 #include <offramp/generators/generator.hpp>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <numeric>
 #include <string_view>
+#include <vector>
 
 namespace offramp::cli {
 namespace {
@@ -82,8 +87,8 @@ void FrameOptions::add_to(CLI::App& command) {
   command.add_flag("--drop", drop, "Lose frames that find no free buffer, instead of waiting");
   command.add_flag("--sync", sync, "Do one thing after the other, as without offramp");
   command.add_flag("--compare{5}", compare,
-                   "Do the job both ways in turns, 5 times each or --compare=ROUNDS, and tell "
-                   "where the time goes");
+                   "Do the job both ways in turns, 5 times each or --compare=ROUNDS (5 to 1000), "
+                   "and tell where the time goes");
   command.add_option("--report", report_path, "Write a picture of the job's timeline as HTML");
   command.add_option("--trace", trace_path,
                      "Write the timeline as JSON, for https://ui.perfetto.dev or chrome://tracing");
@@ -143,7 +148,24 @@ std::optional<ColorRange> FrameOptions::color_range() const {
   return range == "full" ? ColorRange::full : ColorRange::limited;
 }
 
+// A bare word that is no file was meant as a generator's name.
+void FrameOptions::expect_known_source() const {
+  const bool bare = source_format.empty() && source.find_first_of("./%") == std::string::npos;
+  if (!bare || source == "-" || is_generator() || std::filesystem::exists(source)) return;
+  std::vector<std::string_view> names;
+  for (const GeneratorRow& row : generator_table()) names.push_back(row.name);
+  const std::string_view meant = nearest(source, names);
+  throw UsageError(
+      {.code = ErrorCode::not_found,
+       .what = "there is neither a generator nor a file of that name",
+       .path = source,
+       .remedy = fmt::format("{}the generators are {}",
+                             meant.empty() ? "" : fmt::format("did you mean {}? ", meant),
+                             fmt::join(names, ", "))});
+}
+
 void FrameOptions::check() const {
+  expect_known_source();
   static_cast<void>(frame_size());
   static_cast<void>(rate());
   static_cast<void>(pixels());
@@ -154,25 +176,25 @@ void FrameOptions::check() const {
   if (compare != 0 && sync)
     refuse("--compare does the job with and without --sync: leave that out");
   if (sync && drop) refuse("--drop has no meaning with --sync: nothing is dropped");
-  if (!report_path.empty() && report_path == trace_path)
+  if (!report_path.empty() && !trace_path.empty() && one_target(report_path, trace_path))
     refuse("--report and --trace name one file: choose two");
   for (const std::string& path : {report_path, trace_path}) {
     if (path.empty()) continue;
     const auto same = [&](const std::string& other) {
-      return other != "-" && (path == other || same_file(path, other));
+      return other != "-" && one_target(path, other);
     };
     if (same(out) || same(source)) {
-      throw DataError({.code = ErrorCode::mismatch,
-                       .what = "would be overwritten by the report or the trace",
-                       .path = path,
-                       .remedy = "choose another path for --report or --trace"});
+      throw UsageError({.code = ErrorCode::mismatch,
+                        .what = "would be overwritten by the report or the trace",
+                        .path = path,
+                        .remedy = "choose another path for --report or --trace"});
     }
   }
   if (source != "-" && out != "-" && !is_generator() && same_file(source, out)) {
-    throw DataError({.code = ErrorCode::mismatch,
-                     .what = "input and output are the same file",
-                     .path = out,
-                     .remedy = "choose another output"});
+    throw UsageError({.code = ErrorCode::mismatch,
+                      .what = "input and output are the same file",
+                      .path = out,
+                      .remedy = "choose another output"});
   }
 }
 

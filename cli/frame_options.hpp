@@ -53,7 +53,7 @@ struct FrameOptions {
   [[nodiscard]] Odd on_odd() const;
 
   /// What they mean; what they say that means nothing, or contradicts itself, is refused.
-  /// @throws CLI::ValidationError; DataError where a report or trace would overwrite the output.
+  /// @throws CLI::ValidationError; UsageError where a report or trace would overwrite the output.
   void check() const;
   [[nodiscard]] FrameSourceOptions source_options(std::stop_token cancel) const;
   [[nodiscard]] FrameSinkOptions sink_options() const;
@@ -69,6 +69,9 @@ struct FrameOptions {
 
   /// @throws MachineError for a GPU that is not there; CLI::ValidationError for no device's name.
   [[nodiscard]] Device& find() const;
+
+ private:
+  void expect_known_source() const;
 };
 
 }  // namespace offramp::cli

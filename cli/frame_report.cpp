@@ -3,13 +3,10 @@
 
 #include "text.hpp"
 
-#include <offramp/core/file.hpp>
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
-#include <span>
 
 namespace offramp::cli {
 namespace {
@@ -172,7 +169,7 @@ std::string FrameReport::to_html() const {
 
   std::string html = head;
   html += fmt::format("<h1>{}</h1>\n<p class=\"limit\">{}</p>\n", escaped(title),
-                      escaped(what_limited(times, run.wall_s)));
+                      escaped(what_limited(times, run.wall_s, run.processors_busy)));
   html += picture.svg(y + 24);
   html += "<p id=\"at\">Point at a bar.</p>\n<table>\n";
   for (const auto& [name, value] : facts)
@@ -194,12 +191,6 @@ std::string FrameReport::to_html() const {
       "<p>A video's encoder works within <em>write</em>. The ideal is the longest row: what the "
       "job takes where all steps run at once and none takes processors from another.</p>\n";
   return html + tail;
-}
-
-void write_text(const std::string& path, const std::string& text) {
-  OutputFile file(path, OutputFile::Existing::overwrite);
-  file.append(std::as_bytes(std::span(text)));
-  file.commit();
 }
 
 }  // namespace offramp::cli

@@ -22,7 +22,4 @@ struct FrameReport {
   [[nodiscard]] std::string to_html() const;
 };
 
-/// Writes `text` to `path`, over what is there. @throws IoError.
-void write_text(const std::string& path, const std::string& text);
-
 }  // namespace offramp::cli

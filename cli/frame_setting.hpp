@@ -2,7 +2,9 @@
 // What the ways of a job share.
 #pragma once
 
+#include "command.hpp"
 #include "frame_job.hpp"
+#include "processor_use.hpp"
 
 #include <offramp/core/buffer.hpp>
 #include <offramp/core/error.hpp>
@@ -43,7 +45,8 @@ class Stopwatch {
   std::uint64_t last_{Trace::now_ns()};
 };
 
-/// Of the whole job: its time, and where it runs on a GPU, when that was busy.
+/// Of the whole job: its time, how busy the processors were, and where it runs on a GPU, when that
+/// was.
 class Clock {
  public:
   explicit Clock(const Device& device);
@@ -55,6 +58,7 @@ class Clock {
   std::optional<GpuActivity> gpu_{};
   std::string gpu_unknown_{};
   std::uint64_t start_{};
+  std::optional<ProcessorUse> processors_{};
 };
 
 /// Frames of a generator, a few of small ones at once.

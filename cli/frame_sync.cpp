@@ -29,7 +29,7 @@ class SyncWriter {
       : job_(job), with_(with), watch_(trace) {}
 
   void run() {
-    with_.sink->begin(with_.format);
+    as_asked([&] { with_.sink->begin(with_.format); });
     watch_.lap("start", 0);
     with_.generated ? generate() : read();
     if (job_.stop.stop_requested()) throw_cancelled(job_);
@@ -81,7 +81,7 @@ class SyncWriter {
     with_.sink->write(number_, frame);
     watch_.lap("write", number_, frame.size());
     ++number_;
-    if (job_.on_progress) job_.on_progress(number_, with_.frames);
+    if (job_.on_progress) job_.on_progress({.frames = number_, .total = with_.frames});
   }
 
   const FrameJob& job_;
@@ -103,6 +103,8 @@ FrameRun run_sync(const FrameJob& job, Setting& with) {
   };
   try {
     writer.run();
+  } catch (const UsageError&) {
+    throw;
   } catch (const DataError& failed) {
     throw DataError(in_words(failed.error()));
   } catch (const MachineError& failed) {

@@ -89,7 +89,7 @@ FrameTimes frame_times(const Trace& trace) {
   return times;
 }
 
-std::string what_limited(const FrameTimes& times, double wall_s) {
+std::string what_limited(const FrameTimes& times, double wall_s, double processors_busy) {
   if (!(wall_s > 0)) return "Nothing took any time.";
   const std::size_t longest = times.longest();
   const double part = times.rows[longest].busy_s / wall_s;
@@ -99,6 +99,15 @@ std::string what_limited(const FrameTimes& times, double wall_s) {
   if (part < 0.9) {
     text = fmt::format("No step was busy all the time: the longest, {}, for {} of it. ", stage,
                        percent(part));
+    // Steps that have to share the processors gain nothing by running further ahead.
+    if (processors_busy > 0.85) {
+      return text + fmt::format(
+                        "The processors were busy for {} of it: what makes the frames and "
+                        "what writes them share them, and more --slots would not help. "
+                        "Less work (a faster --preset, a lower --level) or more "
+                        "processors would.",
+                        percent(processors_busy));
+    }
     text += times.stall_s > 0.05 * wall_s
                 ? "The steps waited for each other: more --slots let them run ahead."
                 : "The rest is starting, and waiting for the first and the last frames.";

@@ -50,7 +50,9 @@ inline constexpr const char* whole_job = "job";
 /// `trace` holds a span of the whole job.
 [[nodiscard]] FrameTimes frame_times(const Trace& trace);
 
-/// What limited a job of `wall_s`, in a sentence for people.
-[[nodiscard]] std::string what_limited(const FrameTimes& times, double wall_s);
+/// What limited a job of `wall_s` that kept the processors busy for `processors_busy` of it (0 to
+/// 1), in a sentence for people.
+[[nodiscard]] std::string what_limited(const FrameTimes& times, double wall_s,
+                                       double processors_busy);
 
 }  // namespace offramp::cli

@@ -34,10 +34,10 @@ std::string rate_text(FrameRate rate) {
   return rate.den == 1 ? fmt::format("{}", rate.num) : fmt::format("{}/{}", rate.num, rate.den);
 }
 
-void write_extras(const FrameOptions& options, const FrameRun& run, const FrameTimes& times,
-                  std::string_view device) {
-  if (!options.trace_path.empty()) run.trace->write(options.trace_path);
-  if (options.report_path.empty()) return;
+void write_extras(FrameExtras& extras, const FrameOptions& options, const FrameRun& run,
+                  const FrameTimes& times, std::string_view device) {
+  if (extras.trace) extras.trace.write(run.trace->to_json(), options.out);
+  if (!extras.report) return;
   FrameReport report{
       .title = fmt::format("{} to {}", options.source, options.out),
       .run = run,
@@ -57,7 +57,7 @@ void write_extras(const FrameOptions& options, const FrameRun& run, const FrameT
           {"the producer waited",
            fmt::format("{:.3f} s, {} times", times.stall_s, times.stalls.size())}}};
   if (const std::string gpu = gpu_text(run); !gpu.empty()) report.facts.emplace_back("GPU", gpu);
-  write_text(options.report_path, report.to_html());
+  extras.report.write(report.to_html(), options.out);
 }
 
 void add_gpu(nlohmann::json& json, const FrameRun& run) {
@@ -89,6 +89,7 @@ nlohmann::json machine_report(const FrameOptions& options, const FrameRun& run,
                       {"bytes_out", run.bytes_out},
                       {"seconds", run.wall_s},
                       {"ideal_seconds", times.ideal_s()},
+                      {"processors_busy", run.processors_busy},
                       {"producer_busy", times.rows[0].busy_s / run.wall_s},
                       {"stalls", times.stalls.size()},
                       {"steps", times.to_json()}};
@@ -97,18 +98,24 @@ nlohmann::json machine_report(const FrameOptions& options, const FrameRun& run,
   return json;
 }
 
+std::string shown_output(const std::string& out) {
+  if (out == "-") return "standard output";
+  return out == "null:" ? "nowhere" : out;
+}
+
 std::string human_report(const FrameOptions& options, const FrameRun& run,
                          const FrameTimes& times) {
   const std::string dropped = run.dropped ? fmt::format(", {} dropped", run.dropped) : "";
   std::string gpu = gpu_text(run);
   if (!gpu.empty()) gpu += '\n';
   return fmt::format(
-      "{}: {} frames in, {} out{}, {}x{} {}, {}, {:.2f} s, {:.1f} frames/s\n"
+      "{}: {} in, {} out{}, {}x{} {}, {}, {:.2f} s, {:.1f} frames/s\n"
       "the producer was busy for {:.1f} % of the time. {}\n{}",
-      options.out == "-" ? "standard output" : options.out, run.frames_in, run.frames_out, dropped,
+      shown_output(options.out), counted(run.frames_in, "frame"), run.frames_out, dropped,
       run.format.width, run.format.height, name_of(run.format.pixels), human_size(run.bytes_out),
       run.wall_s, static_cast<double>(run.frames_out) / run.wall_s,
-      100 * times.rows[0].busy_s / run.wall_s, what_limited(times, run.wall_s), gpu);
+      100 * times.rows[0].busy_s / run.wall_s, what_limited(times, run.wall_s, run.processors_busy),
+      gpu);
 }
 
 int frames(const FrameOptions& options, const Context& context) {
@@ -117,19 +124,22 @@ int frames(const FrameOptions& options, const Context& context) {
     throw CLI::ValidationError("--json and the frames cannot both go to standard output");
   }
   FrameJob job{.options = options, .device = options.find(), .stop = context.stop};
-  if (options.compare > 0) return compare_ways(std::move(job), context);
+  FrameExtras extras(options);
+  if (options.compare > 0) return compare_ways(std::move(job), std::move(extras), context);
 
   std::unique_ptr<Progress> progress;
-  job.on_progress = [&](std::uint64_t done, std::optional<std::uint64_t> total) {
-    if (!total) return;
-    if (!progress)
-      progress = std::make_unique<Progress>("write", *total, context.progress_style(), "frames");
-    progress->update(done);
+  job.on_progress = [&](const FrameJob::Done& now) {
+    if (!now.total) return;
+    if (!progress) {
+      progress =
+          std::make_unique<Progress>("write", *now.total, context.progress_style(), "frames");
+    }
+    progress->update(now.frames, now.dropped ? fmt::format(", {} dropped", now.dropped) : "");
   };
   const FrameRun run = job.run(options.sync ? Way::sync : Way::behind);
   progress.reset();
   const FrameTimes times = frame_times(*run.trace);
-  write_extras(options, run, times, job.device.name());
+  write_extras(extras, options, run, times, job.device.name());
   const std::string text = human_report(options, run, times);
   if (options.out == "-") {
     if (!context.quiet) say(text);  // standard output is the frames'

@@ -60,8 +60,8 @@ int info(const std::string& path, const Context& context) {
   for (const auto& [key, value] : metadata) {
     human += fmt::format("metadata {}: {}\n", printable(key), printable(value, 100));
   }
-  human += fmt::format("{}: format {}, {} tensors, {} -> {}, ratio {:.3f}\n", path,
-                       reader.version(), reader.tensors().size(), human_size(raw_size),
+  human += fmt::format("{}: format {}, {}, {} -> {}, ratio {:.3f}\n", path, reader.version(),
+                       counted(reader.tensors().size(), "tensor"), human_size(raw_size),
                        human_size(reader.size()), ratio(raw_size, reader.size()));
   nlohmann::json machine{{"ok", reader.complete()},
                          {"command", "info"},

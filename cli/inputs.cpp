@@ -16,9 +16,7 @@
 #include <vector>
 
 namespace offramp::cli {
-namespace {
 
-// Whether writing to both paths would write one file, be it there yet or not.
 bool one_target(const std::string& a, const std::string& b) {
   if (same_file(a, b)) return true;
   std::error_code failed;
@@ -28,12 +26,18 @@ bool one_target(const std::string& a, const std::string& b) {
   return !failed && full_a == full_b;
 }
 
-}  // namespace
-
 std::unique_ptr<TensorSource> open_tensors(const std::string& path, const SourceOptions& options,
                                            Workers& workers) {
   if (options.format.empty() && path.ends_with(".ofr")) {
     return ArchiveSource::open(path, workers).value();
+  }
+  const std::string_view format = named(source_format(path, options));
+  if (format == "raw" && !options.dtype) {
+    throw UsageError({.code = ErrorCode::unknown_dtype,
+                      .what = "a raw file does not say what it holds",
+                      .path = path,
+                      .remedy = "give `offramp pack` its --dtype, and its --shape where it has "
+                                "more than one axis"});
   }
   return open_source(path, options).value();
 }
@@ -109,10 +113,10 @@ void JobOptions::add_to(CLI::App& command, bool packs) {
 void JobOptions::check(const std::string& in, const std::string& out) const {
   const auto refuse = [](const std::string& path, const std::string& other) {
     if (path.empty() || other.empty() || !one_target(path, other)) return;
-    throw DataError({.code = ErrorCode::mismatch,
-                     .what = "would be overwritten by the trace or the metrics",
-                     .path = other,
-                     .remedy = "choose another path for --trace or --metrics"});
+    throw UsageError({.code = ErrorCode::mismatch,
+                      .what = "would be overwritten by the trace or the metrics",
+                      .path = other,
+                      .remedy = "choose another path for --trace or --metrics"});
   };
   for (const std::string& path : {trace_path, metrics_path}) {
     refuse(path, in);
@@ -139,14 +143,10 @@ JobSettings JobOptions::settings(const Context& context, Progress& progress,
   return settings;
 }
 
-void JobOptions::write_extras(const JobSettings& settings, const Counters& counters) const {
-  if (settings.trace) settings.trace->write(trace_path);
-  if (!metrics_path.empty()) {
-    const std::string text = counters.to_prometheus();
-    OutputFile file(metrics_path, OutputFile::Existing::overwrite);
-    file.append(std::as_bytes(std::span(text)));
-    file.commit();
-  }
+void JobOptions::Extras::write(const JobSettings& settings, const Counters& counters,
+                               const std::string& output) {
+  if (settings.trace) trace.write(settings.trace->to_json(), output);
+  if (metrics) metrics.write(counters.to_prometheus(), output);
 }
 
 }  // namespace offramp::cli

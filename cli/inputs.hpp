@@ -2,6 +2,7 @@
 #pragma once
 
 #include "command.hpp"
+#include "extra_file.hpp"
 
 #include <offramp/core/result.hpp>
 #include <offramp/core/workers.hpp>
@@ -20,16 +21,19 @@ namespace offramp::cli {
 
 class DeviceWork;
 
+/// Whether writing to both paths would write one file, be it there yet or not.
+[[nodiscard]] bool one_target(const std::string& a, const std::string& b);
+
 /// Opens whatever holds tensors: what `open_source` knows, and archives (.ofr).
 [[nodiscard]] std::unique_ptr<TensorSource> open_tensors(const std::string& path,
                                                          const SourceOptions& options,
                                                          Workers& workers);
 
-/// What an option names. @throws CLI::ValidationError where there is no such thing: that is usage,
+/// What an option names. @throws UsageError where there is no such thing: that is usage,
 /// not bad data.
 template <class T>
 [[nodiscard]] T named(Result<T> found) {
-  if (!found) throw CLI::ValidationError(found.error().message());
+  if (!found) throw UsageError(found.error());
   return std::move(*found);
 }
 
@@ -52,7 +56,7 @@ struct JobOptions {
   void add_to(CLI::App& command, bool packs);
 
   /// Refuses a trace or metrics file that is the job's input or output, where it would be lost.
-  /// @throws DataError (mismatch).
+  /// @throws UsageError (mismatch).
   void check(const std::string& in, const std::string& out) const;
 
   /// The settings, with cancel and progress bound. @throws as `choose_device`;
@@ -60,8 +64,17 @@ struct JobOptions {
   [[nodiscard]] JobSettings settings(const Context& context, Progress& progress,
                                      const DeviceWork& work) const;
 
-  /// Writes the trace and the Prometheus text where they were asked for.
-  void write_extras(const JobSettings& settings, const Counters& counters) const;
+  /// The trace and the Prometheus text, where they were asked for.
+  struct Extras {
+    ExtraFile trace;
+    ExtraFile metrics;
+    /// @throws as `ExtraFile::write`.
+    void write(const JobSettings& settings, const Counters& counters, const std::string& output);
+  };
+  /// @throws IoError.
+  [[nodiscard]] Extras open_extras() const {
+    return {ExtraFile(trace_path), ExtraFile(metrics_path)};
+  }
 };
 
 }  // namespace offramp::cli

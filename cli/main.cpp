@@ -2,17 +2,22 @@
 #include "cancel.hpp"
 #include "command.hpp"
 #include "output.hpp"
+#include "text.hpp"
 
 #include <offramp/core/error.hpp>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <csignal>
 #include <exception>
 #include <new>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace offramp::cli {
 namespace {
@@ -55,9 +60,28 @@ int fail(const Context& context, const Error& error, int code) {
   return code;
 }
 
+// What stands in a command's place and is none.
+std::optional<Error> unknown_command(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return std::nullopt;
+  const std::string_view word = argv[1];
+  std::vector<std::string> commands;
+  for (const CLI::App* command : app.get_subcommands({})) commands.push_back(command->get_name());
+  const std::vector<std::string_view> names(commands.begin(), commands.end());
+  if (std::ranges::find(names, word) != names.end()) return std::nullopt;
+  const std::string_view meant = nearest(word, names);
+  return Error{.code = ErrorCode::not_found,
+               .what = fmt::format("there is no command '{}'", printable(word)),
+               .path = {},
+               .remedy = fmt::format("{}the commands are {}",
+                                     meant.empty() ? "" : fmt::format("did you mean {}? ", meant),
+                                     fmt::join(commands, ", "))};
+}
+
 int run(const Context& context, const SignalStop& signals) {
   try {
     return context.run();
+  } catch (const UsageError& error) {
+    return fail(context, error.error(), usage);
   } catch (const DataError& error) {
     if (error.error().code == ErrorCode::cancelled && signals.exit_code()) {
       return fail(context, error.error(), signals.exit_code());
@@ -127,9 +151,13 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    app.exit(error);
     // The options were not taken in, so whether JSON is wanted is read off the words.
-    if (std::find(argv + 1, argv + argc, std::string_view("--json")) != argv + argc) {
+    context.json = std::find(argv + 1, argv + argc, std::string_view("--json")) != argv + argc;
+    if (const auto unknown = unknown_command(app, argc, argv)) {
+      return fail(context, *unknown, usage);
+    }
+    app.exit(error);
+    if (context.json) {
       print_json({.code = ErrorCode::logic, .what = error.what(), .path = {}, .remedy = {}});
     }
     return usage;

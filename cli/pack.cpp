@@ -43,12 +43,13 @@ SourceOptions source_options(const Options& options) {
 
 int pack(const Options& options, const Context& context) {
   if (same_file(options.in, options.out)) {
-    throw DataError({.code = ErrorCode::mismatch,
-                     .what = "input and output are the same file",
-                     .path = options.out,
-                     .remedy = "choose another output"});
+    throw UsageError({.code = ErrorCode::mismatch,
+                      .what = "input and output are the same file",
+                      .path = options.out,
+                      .remedy = "choose another output"});
   }
   options.job.check(options.in, options.out);
+  JobOptions::Extras extras = options.job.open_extras();
   const Codec codec = named(Codec::from_name(options.codec));
   Workers workers(options.job.threads);
   const auto source = open_tensors(options.in, source_options(options), workers);
@@ -63,7 +64,7 @@ int pack(const Options& options, const Context& context) {
   const JobReport report = offramp::pack(*source, writer, codec, settings).value();
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  options.job.write_extras(settings, report.counters);
+  extras.write(settings, report.counters, options.out);
 
   const double ratio =
       writer.size() ? static_cast<double>(raw_size) / static_cast<double>(writer.size()) : 0;
@@ -79,10 +80,10 @@ int pack(const Options& options, const Context& context) {
                                {"ratio", ratio},
                                {"seconds", seconds},
                                {"counters", nlohmann::json::parse(report.counters.to_json())}};
-  context.print(machine,
-                fmt::format("{}: {} tensors, {} -> {}, ratio {:.3f}, {:.2f} s, {}\n", options.out,
-                            report.tensors, human_size(raw_size), human_size(writer.size()), ratio,
-                            seconds, human_rate(raw_size, seconds)));
+  context.print(machine, fmt::format("{}: {}, {} -> {}, ratio {:.3f}, {:.2f} s, {}\n", options.out,
+                                     counted(report.tensors, "tensor"), human_size(raw_size),
+                                     human_size(writer.size()), ratio, seconds,
+                                     human_rate(raw_size, seconds)));
   return done;
 }
 

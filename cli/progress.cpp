@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace offramp::cli {
 
@@ -27,10 +28,12 @@ Progress::~Progress() {
   if (open_) say("\n");
 }
 
-void Progress::update(std::uint64_t done) {
+void Progress::update(std::uint64_t done, std::string note) {
+  note_ = std::move(note);
   if (style_ == Style::none || total_ == 0) return;
   done = std::min(done, total_);
   const bool last = done == total_;
+  if (std::exchange(over_, last) && last) return;
   if (style_ == Style::bar) {
     const auto now = Clock::now();
     if (!last && now - drawn_ < std::chrono::milliseconds(100)) return;
@@ -54,7 +57,7 @@ void Progress::draw(std::uint64_t done, bool last) {
   const std::string amount = unit_.empty()
                                  ? fmt::format("{} of {}  {}", human_size(done), human_size(total_),
                                                human_rate(done, seconds))
-                                 : fmt::format("{} of {} {}", done, total_, unit_);
+                                 : fmt::format("{} of {} {}{}", done, total_, unit_, note_);
   const std::string figures = fmt::format("{:3.0f} %  {}  {}", 100 * part, amount, rest);
   if (style_ == Style::lines) {
     say(fmt::format("{}: {}\n", label_, figures));

@@ -25,8 +25,8 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// `done` of the total are through.
-  void update(std::uint64_t done);
+  /// `done` of the total are through; `note` is shown behind the amount.
+  void update(std::uint64_t done, std::string note = {});
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -36,9 +36,11 @@ class Progress {
   std::uint64_t total_;
   Style style_;
   std::string unit_;
+  std::string note_{};
   Clock::time_point start_;
   Clock::time_point drawn_{};
   std::uint64_t next_tenth_{1};
+  bool over_{false};
   bool open_{false};
 };
 

@@ -22,10 +22,10 @@ struct Options {
 
 int recover(const Options& options, const Context& context) {
   if (same_file(options.in, options.out)) {
-    throw DataError({.code = ErrorCode::mismatch,
-                     .what = "input and output are the same file",
-                     .path = options.out,
-                     .remedy = "choose another output: the damaged file is kept as it is"});
+    throw UsageError({.code = ErrorCode::mismatch,
+                      .what = "input and output are the same file",
+                      .path = options.out,
+                      .remedy = "choose another output: the damaged file is kept as it is"});
   }
   const FileAccess in{InputFile(options.in)};
   ArchiveWriter writer(options.out, options.overwrite ? OutputFile::Existing::overwrite
@@ -44,6 +44,7 @@ int recover(const Options& options, const Context& context) {
                      .remedy = "nothing can be restored from it, and nothing was written"});
   }
   writer.finish();
+  const bool whole = report.lossless() && report.incomplete.empty();
 
   auto lost = nlohmann::json::array();
   std::string human;
@@ -60,12 +61,12 @@ int recover(const Options& options, const Context& context) {
     human += fmt::format("incomplete: {} (`unpack --skip-incomplete` restores the others)\n",
                          printable(name));
   }
-  human += fmt::format("{}: {} whole records, {}; {}\n", options.out, report.parts,
+  human += fmt::format("{}: {}, {}; {}\n", options.out, counted(report.parts, "whole record"),
                        human_size(report.payload_bytes),
                        report.lossless()  ? "nothing was lost"
                        : report.had_index ? fmt::format("{} bytes were lost", report.lost_bytes)
                                           : "the file was cut: what came behind is missing");
-  context.print({{"ok", true},
+  context.print({{"ok", whole},
                  {"command", "recover"},
                  {"input", options.in},
                  {"output", options.out},
@@ -77,7 +78,7 @@ int recover(const Options& options, const Context& context) {
                  {"lost", lost},
                  {"incomplete", report.incomplete}},
                 human);
-  return done;
+  return whole ? done : bad_data;
 }
 
 }  // namespace

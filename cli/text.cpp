@@ -7,6 +7,28 @@
 #include <array>
 
 namespace offramp::cli {
+namespace {
+
+// Letters to add, leave out, replace or swap with their neighbour.
+std::size_t misspellings(std::string_view a, std::string_view b) {
+  std::vector<std::vector<std::size_t>> at(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) {
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        at[i][j] = i + j;
+        continue;
+      }
+      at[i][j] = std::min(
+          {at[i - 1][j] + 1, at[i][j - 1] + 1, at[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        at[i][j] = std::min(at[i][j], at[i - 2][j - 2] + 1);
+      }
+    }
+  }
+  return at[a.size()][b.size()];
+}
+
+}  // namespace
 
 std::string human_size(std::uint64_t bytes) {
   if (bytes < 1000) return fmt::format("{} B", bytes);
@@ -23,6 +45,23 @@ std::string human_size(std::uint64_t bytes) {
 std::string human_rate(std::uint64_t bytes, double seconds) {
   if (seconds <= 0) return "-";
   return fmt::format("{:.2f} GB/s", static_cast<double>(bytes) / seconds * 1e-9);
+}
+
+std::string counted(std::uint64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::string_view nearest(std::string_view word, std::span<const std::string_view> known) {
+  if (word.size() > 64) return {};
+  std::string_view best;
+  std::size_t least = std::max<std::size_t>(1, word.size() / 3) + 1;
+  for (const std::string_view name : known) {
+    const std::size_t off = misspellings(word, name);
+    if (off >= least) continue;
+    least = off;
+    best = name;
+  }
+  return best;
 }
 
 std::string printable(std::string_view name, std::size_t width) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,13 @@ namespace offramp::cli {
 
 /// "1.23 GB/s", or "-" where no time passed.
 [[nodiscard]] std::string human_rate(std::uint64_t bytes, double seconds);
+
+/// "1 tensor", "2 tensors"; `noun` takes an s.
+[[nodiscard]] std::string counted(std::uint64_t count, std::string_view noun);
+
+/// That of `known` which `word` misspells by a letter or two (more in a long one); empty for none.
+[[nodiscard]] std::string_view nearest(std::string_view word,
+                                       std::span<const std::string_view> known);
 
 /// The name with control characters and invalid bytes made visible, cut in the middle to `width`
 /// columns: names come from files and go to a terminal.

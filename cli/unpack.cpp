@@ -58,7 +58,7 @@ TensorInfo selection(const ArchiveTensor& tensor, const std::string& text, Rows&
   if (text.empty()) return {.name = tensor.name, .desc = tensor.desc};
   rows = parse_rows(text);
   if (rows.last > row_count) {
-    throw DataError(
+    throw UsageError(
         {.code = ErrorCode::not_found,
          .what = fmt::format("tensor '{}' has rows 0 to {}, not {}", tensor.name, row_count, text),
          .path = {},
@@ -73,10 +73,10 @@ std::uint64_t unpack_selection(ArchiveReader& reader, TensorSink& sink, const Op
                                const JobSettings& settings) {
   const ArchiveTensor* tensor = reader.find(options.tensor);
   if (!tensor) {
-    throw DataError({.code = ErrorCode::not_found,
-                     .what = fmt::format("no tensor is called '{}'", options.tensor),
-                     .path = reader.name(),
-                     .remedy = "see `offramp info` for the names"});
+    throw UsageError({.code = ErrorCode::not_found,
+                      .what = fmt::format("no tensor is called '{}'", options.tensor),
+                      .path = reader.name(),
+                      .remedy = "see `offramp info` for the names"});
   }
   Rows rows;
   const std::vector<TensorInfo> wanted{selection(*tensor, options.rows, rows)};
@@ -111,20 +111,34 @@ std::uint64_t unpack_selection(ArchiveReader& reader, TensorSink& sink, const Op
   return wanted[0].desc.size();
 }
 
+// npy and raw files hold one tensor.
+void expect_fits(const ArchiveReader& reader, std::string_view format, const Options& options) {
+  const std::size_t tensors = reader.tensors().size();
+  const bool holds_one = format == "npy" || format == "raw";
+  if (!holds_one || tensors == 1 || !options.tensor.empty() || options.skip_incomplete) return;
+  throw UsageError({.code = ErrorCode::unsupported,
+                    .what = fmt::format("this kind of file holds one tensor, not {}", tensors),
+                    .path = options.out,
+                    .remedy = "choose one by --tensor, or write a .safetensors file or a folder"});
+}
+
 int unpack(const Options& options, const Context& context) {
   if (same_file(options.in, options.out)) {
-    throw DataError({.code = ErrorCode::mismatch,
-                     .what = "input and output are the same file",
-                     .path = options.out,
-                     .remedy = "choose another output"});
+    throw UsageError({.code = ErrorCode::mismatch,
+                      .what = "input and output are the same file",
+                      .path = options.out,
+                      .remedy = "choose another output"});
   }
   options.job.check(options.in, options.out);
   if (!options.rows.empty() && options.tensor.empty()) {
     throw CLI::ValidationError("--rows needs --tensor NAME");
   }
+  JobOptions::Extras extras = options.job.open_extras();
+  const SinkOptions to{.format = options.format, .overwrite = options.overwrite};
+  const std::string_view format = named(sink_format(options.out, to));
   ArchiveReader reader = ArchiveReader::open(options.in).value();
-  const auto sink =
-      make_sink(options.out, {.format = options.format, .overwrite = options.overwrite}).value();
+  expect_fits(reader, format, options);
+  const auto sink = make_sink(options.out, to).value();
   std::uint64_t raw_size = 0;
   for (const ArchiveTensor& tensor : reader.tensors()) raw_size += tensor.desc.size();
 
@@ -143,7 +157,7 @@ int unpack(const Options& options, const Context& context) {
   std::uint64_t tensors = 1;
   if (options.tensor.empty()) {
     const JobReport report = offramp::unpack(reader, *sink, settings).value();
-    options.job.write_extras(settings, report.counters);
+    extras.write(settings, report.counters, options.out);
     counters = nlohmann::json::parse(report.counters.to_json());
     tensors = report.tensors;
     skipped = report.skipped;
@@ -168,8 +182,9 @@ int unpack(const Options& options, const Context& context) {
     say(fmt::format("offramp: {}: left out '{}', which misses a part\n", options.in,
                     printable(name)));
   }
-  context.print(machine, fmt::format("{}: {} tensors, {}, {:.2f} s, {}\n", options.out, tensors,
-                                     human_size(raw_size), seconds, human_rate(raw_size, seconds)));
+  context.print(machine,
+                fmt::format("{}: {}, {}, {:.2f} s, {}\n", options.out, counted(tensors, "tensor"),
+                            human_size(raw_size), seconds, human_rate(raw_size, seconds)));
   return done;
 }
 

@@ -35,14 +35,18 @@ int report_faults(const ArchiveReader& reader, const Error& first, const Context
     say(fmt::format("offramp: {}\n", fault.message()));
     list.push_back(to_json(fault));
   }
+  const bool cut_at_the_start = !reader.complete() && reader.part_count() == 0 &&
+                                reader.damage().code == ErrorCode::truncated;
   context.print({{"ok", false}, {"command", "verify"}, {"input", reader.name()}, {"faults", list}},
-                fmt::format("{}: damaged, {} fault{}; `offramp recover` copies what is whole\n",
-                            reader.name(), faults.size(), faults.size() == 1 ? "" : "s"));
+                fmt::format("{}: damaged, {}; {}\n", reader.name(), counted(faults.size(), "fault"),
+                            cut_at_the_start ? "no whole record was found"
+                                             : "`offramp recover` copies what is whole"));
   return bad_data;
 }
 
 int verify(const Options& options, const Context& context) {
   options.job.check(options.in, {});
+  JobOptions::Extras extras = options.job.open_extras();
   ArchiveReader reader = ArchiveReader::open(options.in).value();
   if (!reader.complete()) return report_faults(reader, reader.damage(), context);
   std::uint64_t raw_size = 0;
@@ -54,17 +58,18 @@ int verify(const Options& options, const Context& context) {
     if (report.error().code == ErrorCode::cancelled) throw DataError(report.error());
     return report_faults(reader, report.error(), context);
   }
-  options.job.write_extras(settings, report->counters);
-  context.print({{"ok", true},
-                 {"command", "verify"},
-                 {"input", options.in},
-                 {"device", settings.device->name()},
-                 {"tensors", report->tensors},
-                 {"parts", reader.part_count()},
-                 {"raw_bytes", raw_size},
-                 {"archive_bytes", reader.size()}},
-                fmt::format("{}: sound, {} tensors in {} parts, every checksum and every block\n",
-                            options.in, report->tensors, reader.part_count()));
+  extras.write(settings, report->counters, "the check");
+  context.print(
+      {{"ok", true},
+       {"command", "verify"},
+       {"input", options.in},
+       {"device", settings.device->name()},
+       {"tensors", report->tensors},
+       {"parts", reader.part_count()},
+       {"raw_bytes", raw_size},
+       {"archive_bytes", reader.size()}},
+      fmt::format("{}: sound, {} in {}, every checksum and every block\n", options.in,
+                  counted(report->tensors, "tensor"), counted(reader.part_count(), "part")));
   return done;
 }
 

@@ -36,10 +36,36 @@ class BadInput(CommandTest):
         self.bad(2, "pack", self.sample(), self.dir / "a.ofr", "--device", "tpu:0", says="tpu:0")
         for chunk in ("63", "2G", "0", "-1", "1e30"):
             self.bad(2, "pack", self.sample(), self.dir / "a.ofr", "--chunk", chunk, says=chunk)
-        for words in (["pack"], ["pack", "a", "b", "--nope"], []):
+        self.bad(2, "pakc", "a", "b", says=["'pakc'", "did you mean pack?", "frames"])
+        for words in (["pack"], ["pack", "a", "b", "--nope"], ["pakc"], []):
             ran = self.bad(2, *words, "--json")
             self.assertFalse(json.loads(ran.stdout)["ok"])
         self.assertEqual(self.files(), ["in.safetensors"])
+
+    def test_files_of_no_known_kind(self):
+        """What the command line says about them is wrong, not what they hold."""
+        archive = self.dir / "a.ofr"
+        raw = self.write("r.raw", bytes(12))
+        self.good("pack", self.sample(), archive)
+        for path, says in ((self.write("a.xyz", b"x"), "'.xyz'"), (raw, "--dtype")):
+            self.bad(2, "pack", path, self.dir / "b.ofr", says=[path, says])
+        self.bad(2, "pack", self.dir / "in.safetensors", self.dir / "b.ofr", "--dtype", "fp32", says="leave them out")
+        self.bad(2, "unpack", archive, self.dir / "o.xyz", says="'.xyz'")
+        self.bad(2, "unpack", archive, self.dir / "o.npy", says=["holds one tensor, not 5", "--tensor"])
+        self.bad(1, "pack", raw, self.dir / "b.ofr", "--dtype", "fp32", "--shape", "4", says="12")
+        self.assertEqual(self.files(), ["a.ofr", "a.xyz", "in.safetensors", "r.raw"])
+
+    def test_an_archive_cut_in_its_first_record_promises_nothing(self):
+        self.good("pack", self.sample(), self.dir / "a.ofr")
+        data = (self.dir / "a.ofr").read_bytes()
+        for size in (16, 40, 300):
+            cut = self.write("cut.ofr", data[:size])
+            ran = self.bad(1, "verify", cut, says=[cut, "no whole part"])
+            self.assertIn("no whole record was found", ran.stdout)
+            self.bad(1, "unpack", cut, self.dir / "b.safetensors", says="no whole part")
+            self.bad(1, "recover", cut, self.dir / "b.ofr", says="no whole record")
+        ran = self.bad(1, "verify", self.write("cut.ofr", data[:-100]), says="recover")
+        self.assertIn("recover", ran.stdout)
 
     def test_a_gpu_that_is_not_there(self):
         archive, out = self.dir / "a.ofr", self.dir / "b.safetensors"
@@ -102,9 +128,15 @@ class BadInput(CommandTest):
         self.bad(1, "unpack", path, self.dir / "out.safetensors", says=path)
         self.assertFalse((self.dir / "out.safetensors").exists())
         # What was not hit comes back.
-        report = json.loads(self.good("recover", path, self.dir / "r.ofr", "--json").stdout)
+        report = json.loads(self.bad(1, "recover", path, self.dir / "r.ofr", "--json").stdout)
+        self.assertFalse(report["ok"])
         self.assertFalse(report["lossless"])
         self.assertGreater(report["parts"], 0)
+        self.good("unpack", self.dir / "r.ofr", self.dir / "r.safetensors", "--skip-incomplete")
+        # A copy of the copy loses nothing, and yet is no whole archive unless the copy was.
+        again = json.loads(self.bad(1 if report["incomplete"] else 0, "recover", self.dir / "r.ofr",
+                                    self.dir / "again.ofr", "--json").stdout)
+        self.assertTrue(again["lossless"])
 
     def test_unpack_never_leaves_its_folder(self):
         names = ["../out", "/etc/offramp", "a/../../b", "..", ".", "a/b", "nul\nline", "x" * 10000, " ",
@@ -120,8 +152,8 @@ class BadInput(CommandTest):
     def test_tensor_and_rows_that_are_not_there(self):
         self.good("pack", self.sample(), self.dir / "a.ofr")
         out = self.dir / "o.safetensors"
-        self.bad(1, "unpack", self.dir / "a.ofr", out, "--tensor", "none", says=["none", "info"])
-        self.bad(1, "unpack", self.dir / "a.ofr", out, "--tensor", "layers.0.key", "--rows",
+        self.bad(2, "unpack", self.dir / "a.ofr", out, "--tensor", "none", says=["none", "info"])
+        self.bad(2, "unpack", self.dir / "a.ofr", out, "--tensor", "layers.0.key", "--rows",
                  "2990:3001", says="3000")
         self.bad(2, "unpack", self.dir / "a.ofr", out, "--tensor", "layers.0.key", "--rows", "9:3")
         self.bad(2, "unpack", self.dir / "a.ofr", out, "--rows", "1:3", says="--tensor")
@@ -145,7 +177,7 @@ class Machine(CommandTest):
         link = self.dir / "link.ofr"
         link.symlink_to(source)
         for out in (source, link):
-            self.bad(1, "pack", source, out, "--overwrite", says="same file")
+            self.bad(2, "pack", source, out, "--overwrite", says="same file")
         self.assertEqual(source.read_bytes(), before)
 
     def test_a_full_device(self):
@@ -209,15 +241,30 @@ class Machine(CommandTest):
         new = self.dir / "new.ofr"
         for option in ("--trace", "--metrics"):
             for path in (source, new, self.dir / "." / "new.ofr"):
-                self.bad(1, "pack", source, new, option, path, says="would be overwritten")
-            self.bad(1, "verify", self.dir / "a.ofr", option, self.dir / "a.ofr",
+                self.bad(2, "pack", source, new, option, path, says="would be overwritten")
+            self.bad(2, "verify", self.dir / "a.ofr", option, self.dir / "a.ofr",
                      says="would be overwritten")
-        self.bad(1, "unpack", self.dir / "a.ofr", self.dir / "b.safetensors", "--trace",
+        self.bad(2, "unpack", self.dir / "a.ofr", self.dir / "b.safetensors", "--trace",
                  self.dir / "t", "--metrics", self.dir / "t", says="would be overwritten")
-        self.bad(1, "pack", "in.safetensors", "new.ofr", "--trace", "./new.ofr", cwd=self.dir,
+        self.bad(2, "pack", "in.safetensors", "new.ofr", "--trace", "./new.ofr", cwd=self.dir,
                  says="would be overwritten")
         self.assertEqual(source.read_bytes(), before)
         self.good("verify", self.dir / "a.ofr", "-q")
+        self.assertEqual(self.files(), ["a.ofr", "in.safetensors"])
+
+    def test_a_trace_that_cannot_be_written_costs_no_job(self):
+        source = self.sample()
+        self.good("pack", source, self.dir / "a.ofr")
+        for option in ("--trace", "--metrics"):
+            path = self.dir / "none" / "t"
+            self.bad(3, "pack", source, self.dir / "b.ofr", option, path, says=[path, "folder must exist"])
+            self.bad(3, "unpack", self.dir / "a.ofr", self.dir / "b.safetensors", option, path, says=path)
+            self.bad(3, "verify", self.dir / "a.ofr", option, path, says=path)
+            # Known only at the end: the archive stands.
+            self.bad(3, "pack", source, self.dir / "b.ofr", option, "/dev/full",
+                     says=["/dev/full", f"{self.dir / 'b.ofr'} is complete"])
+            self.good("verify", self.dir / "b.ofr")
+            (self.dir / "b.ofr").unlink()
         self.assertEqual(self.files(), ["a.ofr", "in.safetensors"])
 
     def test_without_permission(self):
@@ -240,7 +287,9 @@ class Machine(CommandTest):
     def test_a_folder_that_is_not_there(self):
         out = self.dir / "none" / "a.ofr"
         self.bad(3, "pack", self.sample(), out, says=[out, "No such file"])
-        self.bad(3, "pack", self.dir / "none.safetensors", self.dir / "a.ofr", says="none.safetensors")
+        ran = self.bad(3, "pack", self.dir / "none.safetensors", self.dir / "a.ofr",
+                       says=["none.safetensors", "check the path"])
+        self.assertNotIn("folder", ran.stderr)
 
     def test_little_memory(self):
         source = self.sample(rows=20000)
@@ -294,8 +343,9 @@ class Kills(CommandTest):
             if left and left[0].stat().st_size:
                 recovered = self.dir / "r.ofr"
                 ran = self.run_command("recover", left[0], recovered, "--json")
-                if ran.returncode == 0:
-                    report = json.loads(ran.stdout)
+                report = json.loads(ran.stdout)
+                if "parts" in report:
+                    self.assertEqual(ran.returncode, 0 if report["ok"] else 1)
                     self.assertGreater(report["parts"], 0)
                     # Two parts make a tensor here; at most the last one misses its second.
                     whole = report["parts"] // 2

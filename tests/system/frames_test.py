@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import struct
@@ -15,7 +16,7 @@ import time
 import unittest
 import zlib
 
-from command import OFFRAMP, CommandTest
+from command import DATA, OFFRAMP, CommandTest
 
 GENERATORS = ("mandelbrot", "heat", "vortex")
 KILLS = int(os.environ.get("OFFRAMP_KILLS", "2"))
@@ -167,7 +168,7 @@ class Whole(FramesTest):
                         self.assertEqual(after[y * width + x], before[min(y, 2) * 5 + min(x, 4)])
         self.need(self.dir / "a.mp4")
         ran = self.run_command("frames", "heat", self.dir / "c.mp4", "--frames", 2, "--size", "853x481")
-        self.assertIn(ran.returncode, (1, 2))
+        self.assertEqual(ran.returncode, 2)
         for word in ("--odd", "pad", "crop", "853"):
             self.assertIn(word, ran.stderr)
         self.assertFalse((self.dir / "c.mp4").exists())
@@ -208,6 +209,11 @@ class Whole(FramesTest):
         result = self.frames("heat", self.dir / "a.y4m", "--frames", 200, "--size", "320x240", "--drop", "--slots", 2)
         self.assertEqual(result["frames_in"], result["frames_out"] + result["frames_dropped"])
         self.assertEqual(result["frames_in"], 200)
+        ran = self.good("frames", "heat", "null:", "--frames", 200, "--size", "320x240", "--drop", "--slots", 2)
+        self.assertTrue(ran.stdout.startswith("nowhere: 200 frames in"), ran.stdout)
+        last = ran.stderr.strip().split("\n")[-1]  # of the progress
+        self.assertIn("100 %  200 of 200 frames", last)
+        self.assertEqual(", " in last, " dropped" in ran.stdout, ran.stderr)
         self.assertEqual(len(y4m_frames((self.dir / "a.y4m").read_bytes())[2]), result["frames_out"])
 
 
@@ -225,14 +231,41 @@ class Refused(FramesTest):
                       ["frames", "heat", self.dir / "a.xyz"]):
             self.bad(2, *words)
         self.bad(3, "frames", "heat", out, "--device", "cuda:4095", says="cuda:4095")
+        self.bad(2, "frames", "vortx", out, says=["vortx", "did you mean vortex?", "mandelbrot"])
+        self.bad(2, "frames", "clip", out, says=["clip", "vortex"])
+        for name in ("x.npy", "x.safetensors"):
+            self.bad(2, "frames", self.dir / name, out, says=[name, "not read"])
         self.assertEqual(self.files(), [])
+        self.bad(2, "frames", self.write("a.raw", bytes(100)), out, says=["--pixel-format", "--size"])
+
+    def test_a_report_that_cannot_be_written_costs_no_job(self):
+        out, where = self.dir / "a.y4m", self.dir / "none" / "r.html"
+        for option in ("--report", "--trace"):
+            for how in ([], ["--sync"], ["--compare"]):
+                self.bad(3, "frames", "heat", out, "--frames", 2, "--size", "16x16", option, where, *how, says=where)
+            self.assertEqual(self.files(), [])
+            self.bad(3, "frames", "heat", out, "--frames", 2, "--size", "16x16", option, "/dev/full",
+                     says=["/dev/full", f"{out} is complete"])
+            self.assertEqual(len(y4m_frames(out.read_bytes())[2]), 2)
+            out.unlink()
+
+    def test_one_picture_for_many_frames(self):
+        out = self.dir / "a.png"
+        self.need(out)
+        out.unlink()
+        for how in ([], ["--sync"]):
+            self.bad(2, "frames", "heat", out, "--frames", 3, "--size", "16x16", *how,
+                     says=[out, "holds one frame, and 3 would come", "frame_%05d.png"])
+        self.assertEqual(self.files(), [])
+        self.good("frames", "heat", out, "--frames", 1, "--size", "16x16")
+        self.assertEqual(self.files(), ["a.png"])
 
     def test_output_that_exists_is_kept(self):
         out = self.write("a.y4m", b"precious")
         for how in ([], ["--sync"]):
             self.bad(3, "frames", "heat", out, "--frames", 2, "--size", "16x16", *how, says=[out, "--overwrite"])
-        self.bad(1, "frames", "heat", self.dir / "b.y4m", "--report", self.dir / "b.y4m", says="overwritten")
-        self.bad(1, "frames", out, out, "--overwrite", says="same file")
+        self.bad(2, "frames", "heat", self.dir / "b.y4m", "--report", self.dir / "b.y4m", says="overwritten")
+        self.bad(2, "frames", out, out, "--overwrite", says="same file")
         self.assertEqual(self.files(), ["a.y4m"])
         self.assertEqual(out.read_bytes(), b"precious")
 
@@ -254,6 +287,21 @@ class Refused(FramesTest):
         self.assertFalse((self.dir / "b.y4m").exists())
 
 
+class Guide(FramesTest):
+    root = DATA.parent
+
+    def test_names_every_option(self):
+        guide = (self.root / "docs/guide/frames.md").read_text()
+        options = set(re.findall(r"--[a-z][a-z-]+", self.good("frames", "--help").stdout)) - {"--help"}
+        self.assertGreater(len(options), 20)
+        self.assertEqual([option for option in sorted(options) if f"`{option}" not in guide], [])
+
+    def test_shows_the_example_that_is_built(self):
+        guide = (self.root / "docs/guide/frames.md").read_text()
+        program = (self.root / "examples/write_frames.cpp").read_text().split("\n", 2)[2]
+        self.assertIn(program, guide)
+
+
 class Machine(FramesTest):
     def test_a_full_disk(self):
         disk = self.dir / "disk"
@@ -265,6 +313,7 @@ class Machine(FramesTest):
                 ran = self.bad(3, "frames", "heat", disk / "a.y4m", "--frames", 200, "--size", "160x120", *how,
                                says=["No space left", "frame "])
                 self.assertIn("kept in", ran.stderr)
+                self.assertNotIn("(write", ran.stderr, "the frame is named once")
                 kept = pathlib.Path(ran.stderr.split("kept in ")[1].split("\n")[0])
                 self.assertGreater(len(y4m_frames(kept.read_bytes())[2]), 10)
                 for path in disk.iterdir():
@@ -286,6 +335,7 @@ class Machine(FramesTest):
         writer.stderr.close()
         self.assertEqual(writer.wait(timeout=30), 3, error)
         self.assertIn("pipe", error)
+        self.assertNotIn("(write", error)
 
 
 class Kills(FramesTest):

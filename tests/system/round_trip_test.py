@@ -56,6 +56,16 @@ class RoundTrip(CommandTest):
         self.good("pack", folder, again)
         self.good("diff", source, again)
 
+    def test_the_folder_of_real_files(self):
+        """Their metadata differs: it is kept for each file."""
+        archive = self.dir / "a.ofr"
+        self.good("pack", DATA, archive)
+        metadata = json.loads(self.good("info", archive, "--json").stdout)["metadata"]
+        self.assertEqual(metadata["kv_docs.safetensors:text"], "docs@0")
+        self.assertEqual(metadata["kv_code.safetensors:text"], "code@0")
+        self.good("unpack", archive, self.dir / "folder")
+        self.good("diff", DATA, self.dir / "folder")
+
     def test_npy_and_raw(self):
         values = struct.pack("<6f", *range(6))
         npy = self.write("a.npy", b"\x93NUMPY\x01\x00\x76\x00" + (
