@@ -58,7 +58,7 @@ __global__ __launch_bounds__(256, 5) void decode_tiles(const __grid_constant__ B
   const uint4 header0 = *reinterpret_cast<const uint4*>(chunk.in);
   const uint4 header1 = *reinterpret_cast<const uint4*>(chunk.in + 16);
   const std::uint32_t heap_end = ends[number];
-  const std::uint32_t heap_begin = number == 0 ? 0 : ends[number - 1];
+  const std::uint32_t heap_begin = tiles::gpu::begin_of(ends, number);
   const uint4 codes = __ldcs(reinterpret_cast<const uint4*>(body) + 32 * warp + lane);
   uint4 plane[4];
 #pragma unroll

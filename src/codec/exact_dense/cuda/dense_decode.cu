@@ -106,7 +106,7 @@ __device__ __forceinline__ bool take_tile(const Chunk& chunk, std::uint32_t tile
   if (tile == 0) check_ends(chunk, ends, heap_size);
   if (!may_be_fast(chunk, place, to)) return false;
   const std::uint32_t heap_end = ends[tile];
-  const std::uint32_t heap_begin = tile == 0 ? 0 : ends[tile - 1];
+  const std::uint32_t heap_begin = tiles::gpu::begin_of(ends, tile);
   Outcome outcome = Outcome::bad;
   if (heap_begin <= heap_end && std::uint64_t{heap_end} * 16 <= heap_size) {
     outcome = decode_tile(chunk.in + bodies + place.body,

@@ -44,8 +44,8 @@ struct PartsPlace {
 __device__ __forceinline__ PartsPlace nominal_place(const Chunk& chunk, std::uint32_t number) {
   const std::uint64_t bodies = bodies_at(chunk.tiles);
   const auto* const ends = reinterpret_cast<const std::uint32_t*>(chunk.out + header_size);
-  const std::uint64_t heap = number == 0 ? 0 : std::uint64_t{ends[number - 1]} * 16;
-  return {bodies + place_of<false>(chunk, number).body, bodies + chunk.bodies_size + heap};
+  return {bodies + place_of<false>(chunk, number).body,
+          bodies + chunk.bodies_size + std::uint64_t{begin_of(ends, number)} * 16};
 }
 
 /// Sizes of bodies by extent, of nominal bodies or raw ones.
@@ -96,8 +96,8 @@ __device__ __forceinline__ PartsPlace odd_place(const Chunk& chunk, std::uint32_
   const std::uint64_t heap = bodies + join(header[0].z, header[0].w);
   const std::uint64_t ends = heap + join(header[1].x, header[1].y);
   const auto begin = [&](std::uint64_t at) {
-    const auto* const units = reinterpret_cast<const std::uint32_t*>(chunk.out + at);
-    return number == 0 ? 0 : std::uint64_t{units[number - 1]} * 16;
+    const auto* const ends = reinterpret_cast<const std::uint32_t*>(chunk.out + at);
+    return std::uint64_t{begin_of(ends, number)} * 16;
   };
   if (header[0].y == uniform_flag) {
     const bool is_raw = header[1].z == raw_mode;
@@ -204,7 +204,7 @@ __device__ __forceinline__ CodedPlace coded_tile(const Chunk& chunk, const Frame
                                                  std::uint32_t number) {
   const auto range = [&](std::uint64_t section, std::uint64_t& begin, std::uint64_t& end) {
     const auto* const ends = reinterpret_cast<const std::uint32_t*>(chunk.in + section);
-    begin = number == 0 ? 0 : std::uint64_t{ends[number - 1]} * 16;
+    begin = std::uint64_t{begin_of(ends, number)} * 16;
     end = std::uint64_t{ends[number]} * 16;
   };
   CodedPlace coded;

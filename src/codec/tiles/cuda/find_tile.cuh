@@ -155,6 +155,15 @@ __device__ __forceinline__ std::uint64_t staging_of(const Chunk& chunk, std::uin
   return chunk.staging + std::uint64_t{tile} * size;
 }
 
+/// Where tile `number` begins in its section in units of 16 bytes, by the ends of those before it.
+/// The compiler is kept from choosing between 64-bit offsets: ptxas may read the 0 too early then
+/// (docs/design/0007).
+__device__ __forceinline__ std::uint32_t begin_of(const std::uint32_t* ends, std::uint32_t number) {
+  std::uint32_t units = number == 0 ? 0 : ends[number - 1];
+  asm("" : "+r"(units));
+  return units;
+}
+
 /// Offset of the first body in a coded chunk.
 __device__ __forceinline__ std::uint64_t bodies_at(std::uint32_t tiles) {
   const std::uint64_t front = header_size + std::uint64_t{tiles} * sizeof(std::uint32_t);
