@@ -11,16 +11,19 @@
     with offramp.open("model.ofr") as archive:
         array = archive["weight"].numpy()
 """
+from ._activity import Activity, GpuActivity
 from ._archive import Archive, Tensor, open, pack, unpack
 from ._errors import Cancelled, DataError, MachineError
 from ._frames import FrameWriter, Report, save_frames
 from ._offramp import Ticket, devices
 
 __all__ = [
+    "Activity",
     "Archive",
     "Cancelled",
     "DataError",
     "FrameWriter",
+    "GpuActivity",
     "MachineError",
     "Report",
     "Tensor",

@@ -15,6 +15,7 @@ NB_MODULE(_offramp, module) {
   bind_errors();
   bind_writer(module);
   bind_archives(module);
+  bind_activity(module);
   module.def(
       "devices",
       [] {

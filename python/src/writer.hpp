@@ -83,5 +83,6 @@ class Writer {
 void bind_writer(nb::module_& module);
 void bind_archives(nb::module_& module);
 void bind_errors();
+void bind_activity(nb::module_& module);
 
 }  // namespace offramp::python
