@@ -209,11 +209,13 @@ void InputFile::read_unchanged(std::uint64_t offset, std::span<std::byte> out) c
 
 OutputFile::OutputFile(std::string path, Existing existing, Sync sync)
     : path_(std::move(path)), existing_(existing), sync_(sync) {
-  target_ = follow_links(path_);
+  struct stat info {};
+  // A pipe's or device's links are the system's to follow: /dev/stdout and /dev/fd/N name nothing.
+  const bool is_plain = ::stat(path_.c_str(), &info) != 0 || S_ISREG(info.st_mode);
+  target_ = is_plain ? follow_links(path_) : path_;
   if (target_.empty() || target_.ends_with('/')) {
     throw IoError("write", path_, target_.empty() ? ENOENT : EISDIR);
   }
-  struct stat info {};
   const bool exists = ::stat(target_.c_str(), &info) == 0;
   if (!exists && errno != ENOENT) throw IoError("write", path_, errno);
   if (exists && S_ISDIR(info.st_mode)) throw IoError("write", path_, EISDIR);

@@ -49,11 +49,13 @@ void for_names(const std::string& folder, Visit visit) {
 PictureFiles::PictureFiles(FrameTarget target, std::string_view extension)
     : target_(std::move(target)) {
   const std::string& path = target_.path;
-  if (path.ends_with('/') || is_folder(path)) {
+  const bool exists = is_folder(path);
+  if (path.ends_with('/') || exists) {
     whole_folder_ = true;
     folder_ = path;
     while (folder_.size() > 1 && folder_.ends_with('/')) folder_.pop_back();
-    stem_ = folder_;
+    // In a folder that is there, not beside it: that may be another disk, or not ours to write to.
+    stem_ = exists ? fmt::format("{}/frames", folder_) : folder_;
     before_ = "frame_";
     after_ = extension;
     digits_ = 6;
@@ -127,9 +129,13 @@ bool PictureFiles::is_ours(std::string_view name, std::uint64_t from) const noex
 
 void PictureFiles::begin() {
   struct stat info {};
-  const bool exists = ::stat(folder_.c_str(), &info) == 0;
+  const int missing = ::stat(folder_.c_str(), &info) == 0 ? 0 : errno;
+  const bool exists = missing == 0;
   if (exists && !S_ISDIR(info.st_mode)) throw IoError("write pictures to", folder_, ENOTDIR);
-  if (!exists && !whole_folder_) throw IoError("write pictures to", folder_, errno);
+  // A folder that is yet to be made takes the name, which a link to nowhere has.
+  if (!exists && (!whole_folder_ || ::lstat(folder_.c_str(), &info) == 0)) {
+    throw IoError("write pictures to", folder_, missing);
+  }
   if (exists && target_.existing == OutputFile::Existing::refuse) {
     for_names(folder_, [&](std::string_view name) {
       if (is_ours(name, 0)) throw IoError("write", fmt::format("{}/{}", folder_, name), EEXIST);

@@ -11,8 +11,9 @@
 
 namespace offramp {
 
-/// The files of a sequence of pictures. They are written into a folder of their own beside their
-/// place, each whole or not there, and moved to it when all are.
+/// The files of a sequence of pictures. They are written into a folder of their own, each whole or
+/// not there, and moved to their place when all are: a folder in theirs, or beside it where theirs
+/// is yet to be made.
 class PictureFiles {
  public:
   /// The target is a pattern with one number field ("out/frame_%05d.png"), a folder ("out/", or one
@@ -36,7 +37,7 @@ class PictureFiles {
   /// higher numbers, of a longer sequence, are removed: one sequence stands there.
   void commit();
 
-  /// Instead: leaves the folder beside the target, "out.partial". @returns its path, or nothing.
+  /// Instead: leaves the folder, as "out.partial" or "out/frames.partial". @returns its path, or nothing.
   [[nodiscard]] std::string leave() noexcept;
 
   /// One where the target is one picture's name.
@@ -57,7 +58,7 @@ class PictureFiles {
 
   FrameTarget target_;
   std::string folder_{};  // of the pictures, without a slash at its end
-  std::string stem_{};    // of the names of folders beside the target
+  std::string stem_{};    // of the names of folders that are not yet, or only partly, the target
   std::string before_{};
   std::string after_{};
   std::size_t digits_{};

@@ -103,6 +103,8 @@ std::vector<std::string> list_folder(const std::string& path) {
   std::error_code failed;
   for (fs::directory_iterator at(path, failed), end; !failed && at != end; at.increment(failed)) {
     std::error_code ignored;
+    // Hidden files are somebody's notes on a picture (._a.png), or one that is not whole yet.
+    if (at->path().filename().string().starts_with('.')) continue;
     if (codec_of(at->path()) && at->is_regular_file(ignored)) found.push_back(at->path());
   }
   if (failed) throw IoError("list", path, failed.value());
@@ -187,6 +189,16 @@ class ImageSource final : public FrameSource {
   std::size_t number_{0};
 };
 
+// Nearly every tiff has tags that mean nothing to a decoder, and FFmpeg's takes them for damage
+// where it is to stop at damage. It asks for memory behind the tags and before the pixels.
+void allow_unknown_tags(AVCodecContext& decoder) {
+  decoder.err_recognition &= ~AV_EF_EXPLODE;
+  decoder.get_buffer2 = [](AVCodecContext* at, AVFrame* picture, int flags) {
+    at->err_recognition |= AV_EF_EXPLODE;
+    return avcodec_default_get_buffer2(at, picture, flags);
+  };
+}
+
 void ImageSource::decode(const std::string& name) {
   const auto fail = [&](int code) {
     throw_av(code, fmt::format("frame {} does not decode", number_), name);
@@ -197,12 +209,19 @@ void ImageSource::decode(const std::string& name) {
   if (const int code = av_new_packet(packet_.get(), static_cast<int>(file.size())); code < 0)
     fail(code);
   file.read(0, {reinterpret_cast<std::byte*>(packet_->data), file.size()});
-  const AVCodec* const codec = avcodec_find_decoder(*codec_of(name));
-  if (!codec) fail(AVERROR_DECODER_NOT_FOUND);
+  const auto kind = codec_of(name);
+  const AVCodec* const codec = kind ? avcodec_find_decoder(*kind) : nullptr;
+  if (!codec) {
+    throw DataError({.code = ErrorCode::unsupported,
+                     .what = "the name is that of no picture that can be read here",
+                     .path = name,
+                     .remedy = "give png, jpg, bmp, tiff or webp files, by these endings"});
+  }
   // A decoder a picture: nothing of a damaged one is left for the next. To make it is cheap.
   const auto decoder = own(avcodec_alloc_context3(codec));
   decoder->thread_count = 1;
   decoder->err_recognition = AV_EF_EXPLODE | AV_EF_CRCCHECK;
+  if (codec->id == AV_CODEC_ID_TIFF) allow_unknown_tags(*decoder);
   decoder->max_pixels = static_cast<std::int64_t>(largest_frame_size / 4);
   if (const int code = avcodec_open2(decoder.get(), codec, nullptr); code < 0) fail(code);
   if (const int code = avcodec_send_packet(decoder.get(), packet_.get()); code < 0) fail(code);
@@ -218,7 +237,8 @@ std::unique_ptr<FrameSource> open_image_source(const std::string& path,
   std::error_code ignored;
   if (fs::is_directory(path, ignored))
     return std::make_unique<ImageSource>(path, list_folder(path), options);
-  if (const auto pattern = parse_pattern(path))
+  const auto pattern = parse_pattern(path);
+  if (pattern && !fs::exists(path, ignored))
     return std::make_unique<ImageSource>(path, list_pattern(*pattern), options);
   return std::make_unique<ImageSource>(path, std::vector{path}, options);
 }
