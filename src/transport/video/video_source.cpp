@@ -4,11 +4,14 @@
 
 #include "core/checks.hpp"
 #include "transport/frame_input.hpp"
+#include "transport/video/input_io.hpp"
 #include "transport/video/scaler.hpp"
 #include "transport/y4m/y4m_source.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 
 extern "C" {
 #include <libavutil/common.h>
@@ -31,7 +34,9 @@ class VideoSource final : public FrameSource {
   [[nodiscard]] bool read(std::span<std::byte> frame) override;
 
  private:
-  void open(const std::string& path);
+  void open(const std::string& path, const std::stop_token& cancel);
+  /// Of a call of FFmpeg; says what a pipe threw in it. @throws that, or for a negative code.
+  void check_read(int code, std::string_view what);
   void open_decoder(std::size_t threads);
   void choose_format(const FrameSourceOptions& options);
   /// Decodes the next picture into `next_`. @returns false at the end.
@@ -42,6 +47,7 @@ class VideoSource final : public FrameSource {
   [[nodiscard]] std::uint64_t place_of(const AVFrame& picture);
 
   std::string path_;
+  std::optional<InputIo> pipe_{};  // where the path is one; outlives the file
   Owned<AVFormatContext> file_{};
   Owned<AVCodecContext> decoder_{};
   Owned<AVPacket> packet_ = own(av_packet_alloc());
@@ -66,7 +72,7 @@ class VideoSource final : public FrameSource {
 
 VideoSource::VideoSource(const std::string& path, const FrameSourceOptions& options) : path_(path) {
   av_log_set_level(AV_LOG_QUIET);  // what matters is thrown
-  open(path);
+  open(path, options.cancel);
   open_decoder(options.threads);
   has_next_ = decode();
   if (!has_next_) {
@@ -79,17 +85,30 @@ VideoSource::VideoSource(const std::string& path, const FrameSourceOptions& opti
   next_place_ = place_of(*next_);
 }
 
-void VideoSource::open(const std::string& path) {
-  // As a file, whatever its name looks like, and nothing that it refers to from elsewhere.
+void VideoSource::check_read(int code, std::string_view what) {
+  if (pipe_) pipe_->rethrow();
+  if (code < 0) throw_av(code, what, path_);
+}
+
+void VideoSource::open(const std::string& path, const std::stop_token& cancel) {
+  constexpr std::string_view is_none = "is no video that FFmpeg reads";
   AVFormatContext* context = nullptr;
+  std::error_code ignored;
+  const auto kind = std::filesystem::status(path, ignored).type();
+  if (kind == std::filesystem::file_type::fifo) {
+    pipe_.emplace(FrameInput(path, cancel));
+    context = avformat_alloc_context();
+    if (!context) throw OutOfMemory(0, "reading a video");
+    context->pb = pipe_->context();
+  }
+  // As a file, whatever its name looks like, and nothing that it refers to from elsewhere.
   AVDictionary* settings = nullptr;
   av_dict_set(&settings, "protocol_whitelist", "file", 0);
   const int code = avformat_open_input(&context, ("file:" + path).c_str(), nullptr, &settings);
   av_dict_free(&settings);
-  if (code < 0) throw_av(code, "is no video that FFmpeg reads", path_);
-  file_.reset(context);
-  if (const int found = avformat_find_stream_info(context, nullptr); found < 0)
-    throw_av(found, "is no video that FFmpeg reads", path_);
+  if (code >= 0) file_.reset(context);
+  check_read(code, is_none);
+  check_read(avformat_find_stream_info(file_.get(), nullptr), is_none);
 }
 
 void VideoSource::open_decoder(std::size_t threads) {
@@ -150,6 +169,7 @@ void VideoSource::choose_format(const FrameSourceOptions& options) {
 void VideoSource::feed() {
   while (!ended_) {
     const int code = av_read_frame(file_.get(), packet_.get());
+    check_read(0, {});
     if (code == AVERROR_EOF) {
       ended_ = true;
       avcodec_send_packet(decoder_.get(), nullptr);

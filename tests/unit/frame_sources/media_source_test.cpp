@@ -3,11 +3,16 @@
 #include "source_files.hpp"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstring>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace offramp {
@@ -149,6 +154,61 @@ TEST_F(Media, FilesThatAreNoVideo) {
     EXPECT_ANY_THROW(static_cast<void>(open_frame_source(write("a.mkv", bytes)))) << bytes;
   }
   EXPECT_THROW(static_cast<void>(open_frame_source(folder + "/none.mp4")), IoError);
+}
+
+// A video that comes through a pipe, which never says more than `bytes` and stays open.
+class StalledPipe {
+ public:
+  StalledPipe(const std::string& path, const std::string& bytes) {
+    EXPECT_EQ(mkfifo(path.c_str(), 0600), 0);
+    writer_ = std::thread([this, path, bytes] {
+      std::ofstream pipe(path, std::ios::binary);
+      pipe.write(bytes.data(), static_cast<std::streamsize>(bytes.size())).flush();
+      while (!over_) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    });
+  }
+  ~StalledPipe() {
+    over_ = true;
+    writer_.join();
+  }
+
+ private:
+  std::atomic<bool> over_{};
+  std::thread writer_{};
+};
+
+TEST_F(Media, AVideoComesThroughAPipe) {
+  const std::string video =
+      bytes_of(make("a.mkv", {.pixels = PixelFormat::yuv420p, .width = 96, .height = 64}, 30));
+  const std::string path = folder + "/pipe.mkv";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  std::thread writer([&] { std::ofstream(path, std::ios::binary) << video; });
+  const auto frames = read_all(*open_frame_source(path));
+  writer.join();
+  ASSERT_EQ(frames.size(), 30u);
+  expect_gray(frames);
+}
+
+TEST_F(Media, AWaitForAPipeCanBeCancelled) {
+  const std::string video =
+      bytes_of(make("a.mkv", {.pixels = PixelFormat::yuv420p, .width = 96, .height = 64}, 30));
+  // Before the first byte, within the header, within the frames.
+  for (const std::size_t size : {std::size_t{0}, std::size_t{100}, video.size() - 200}) {
+    const std::string path = folder + "/" + std::to_string(size) + ".mkv";
+    const StalledPipe pipe(path, video.substr(0, size));
+    std::stop_source stop;
+    std::thread later([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(60));
+      stop.request_stop();
+    });
+    try {
+      static_cast<void>(read_all(*open_frame_source(path, {.cancel = stop.get_token()})));
+      ADD_FAILURE() << "the rest never came";
+    } catch (const DataError& error) {
+      EXPECT_EQ(error.error().code, ErrorCode::cancelled) << error.what();
+    }
+    later.join();
+  }
 }
 
 TEST_F(Media, PicturesComeAsTheyAreAndInOrder) {
