@@ -193,7 +193,12 @@ bool FrameCore::convert_into(std::size_t slot, const Submit& submit, std::uint64
                 .ends_chunk = first + frames == submit.view.frames};
   entry.enqueued_ns = Trace::now_ns();
   try {
-    if (fill == 0) convert_stream_.ref().wait(submit.ready);
+    if (fill == 0) {
+      // Not before it is there: while a stream of the device waits for an event, each kernel of the
+      // producer begins about a microsecond later (docs/design/0010).
+      if (!on_host_) wait_for(submit.ready);
+      convert_stream_.ref().wait(submit.ready);
+    }
     if (!submit.pageable) {
       convert_async(device_, convert_stream_, submit.view.slice(first, frames), format_,
                     slot_data(slot));
