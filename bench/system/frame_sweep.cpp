@@ -2,7 +2,7 @@
 // A producer of frames whose host work grows from 1 % to 300 % of its compute, written the old way
 // (compute, wait, convert and copy, write) and through offramp::FrameWriter.
 //   frame_sweep [--device host|cuda:0] [--chunks 200] [--compute-us 10000] [--frames 4]
-//               [--size 256x144] [--repeat 3] [--out FILE.jsonl]
+//               [--size 256x144] [--repeat 3] [--write PERCENT] [--out FILE.jsonl]
 // Compute takes a stated time on the producer's stream and no processor: on the host it sleeps, on
 // a GPU kernels spin. A write does the same on the thread that calls it. `ideal` is the slowest of
 // compute, conversion and copy, and write, each measured alone in this run; what a pipeline has to
@@ -47,6 +47,7 @@ struct Options {
   std::uint32_t width{256};
   std::uint32_t height{144};
   std::size_t repeat{3};
+  std::vector<int> writes{1, 3, 10, 30, 60, 90, 110, 150, 200, 300};  // percent of the compute
   std::string out{};
 };
 
@@ -273,6 +274,8 @@ Options parse(int argc, char** argv) {
       options.frames = std::max(1ull, number());
     } else if (key == "--repeat") {
       options.repeat = std::max<std::size_t>(1, number());
+    } else if (key == "--write") {
+      options.writes = {static_cast<int>(number())};
     } else if (key == "--size" &&
                std::sscanf(value, "%ux%u", &options.width, &options.height) == 2) {
       continue;
@@ -304,7 +307,7 @@ void run(const Options& options, const std::string& command) {
   if (compute.busy >= 0) std::printf("; compute keeps the GPU %.2f %% busy", 100 * compute.busy);
   std::printf("\n%10s %9s %9s %9s %9s %11s %11s %7s\n", "write", "alone s", "ideal s", "sync s",
               "piped s", "sync/ideal", "piped/ideal", "stalls");
-  for (const int percent : {1, 3, 10, 30, 60, 90, 110, 150, 200, 300}) {
+  for (const int percent : options.writes) {
     const nanoseconds frame(options.compute_us * 10 * static_cast<std::uint64_t>(percent) /
                             options.frames);
     const Measured write = median_of(options.repeat, [&] { return sweep.write_alone(frame); });
