@@ -170,6 +170,8 @@ def main():
                 else:
                     name, options = SINKS[kind]
                     path = name if name == "null:" else args.dir / kind / name
+                    if path != "null:":
+                        shutil.rmtree(args.dir / kind, ignore_errors=True)  # freeing memory takes its time
                     run = timed(lambda: written(decoder, args.frames, path, options, False))
                     count, counters[kind] = run[3]
                     assert count == 4 * args.frames - (0 if args.graph else 3), (kind, count)

@@ -10,8 +10,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
 
 namespace offramp {
 namespace {
@@ -173,44 +171,6 @@ TEST_F(CudaFrames, RefuseValuesBetweenTheirPlaces) {
   const Buffer out(stream_, device().memory(), format.size());
   EXPECT_THROW(convert_async(device(), stream_, sample.at(in.data() + 1), format, out.data()),
                LogicError);
-}
-
-// Prints, for a person: the time of a kernel on frames that are not in the cache.
-TEST_F(CudaFrames, TellTheirSpeed) {
-  for (const Layout layout : {Layout::nhwc, Layout::cnhw}) {
-    for (const DType dtype : {DType::fp32, DType::bf16}) {
-      for (const PixelFormat pixels :
-           {PixelFormat::rgb24, PixelFormat::yuv420p, PixelFormat::yuv444p}) {
-        const SampleOf what{
-            .dtype = dtype, .layout = layout, .size = {832, 480}, .frames = 4, .range = {-1, 1}};
-        const Sample sample = make_sample(what);
-        const FrameFormat format = format_for(sample.view, pixels);
-        constexpr std::size_t copies = 16;
-        const Buffer in(stream_, device().memory(), copies * sample.bytes.size());
-        for (std::size_t i = 0; i < copies; ++i) {
-          copy(in.data() + i * sample.bytes.size(), sample.bytes.data(), sample.bytes.size());
-        }
-        const Buffer out(stream_, device().memory(), copies * 4 * format.size());
-        double best = 1;
-        for (int round = 0; round < 5; ++round) {
-          const auto begin = std::chrono::steady_clock::now();
-          for (std::size_t i = 0; i < copies; ++i) {
-            convert_async(device(), stream_, sample.at(in.data() + i * sample.bytes.size()), format,
-                          out.data() + i * 4 * format.size());
-          }
-          stream_.ref().sync();
-          best = std::min(
-              best,
-              std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() /
-                  copies);
-        }
-        std::printf("%s: %.1f us a call, %.0f GB/s in and out\n", describe(what, pixels).c_str(),
-                    best * 1e6,
-                    static_cast<double>(sample.bytes.size() + 4 * format.size()) / best / 1e9);
-        EXPECT_LT(best, 1e-3);
-      }
-    }
-  }
 }
 
 }  // namespace
