@@ -8,6 +8,7 @@
 #include <offramp/device/device_table.hpp>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <thread>
@@ -84,6 +85,7 @@ FrameCore::FrameCore(FrameWriterSettings settings, const FrameFormat& format,
       entries_(host_pool_.total() + device_slots_),
       coded_(coded_slot_count(settings_, sink_.get())),
       copied_(device_.make_event()),
+      process_(::getpid()),
       submit_pool_(settings_.submits),
       device_pool_(device_slots_),
       pending_(settings_.submits + host_pool_.total()),
@@ -121,6 +123,8 @@ std::function<void(const Counters&)> FrameCore::progress_report(
 FrameCore::~FrameCore() {
   if (settings_.keep_partial && written_ > 0 && !sink_done_) sink_->keep_partial();
 }
+
+bool FrameCore::is_at_home() const noexcept { return ::getpid() == process_; }
 
 void FrameCore::start() {
   sink_->begin(format_);

@@ -41,6 +41,11 @@ class FrameCore final : public Flow {
   }
   [[nodiscard]] std::optional<Error> error() const;
 
+  /// Whether the threads are of this process: one that was forked has none of them.
+  [[nodiscard]] bool is_at_home() const noexcept;
+  /// Elsewhere: destroys nothing, now or later, since the file is the other process's.
+  void leave() noexcept { left_ = shared_from_this(); }
+
  private:
   static constexpr std::size_t no_slot = SIZE_MAX;
 
@@ -153,6 +158,8 @@ class FrameCore final : public Flow {
   std::uint64_t last_converted_ns_{};  // likewise
   std::uint64_t written_{};            // of whoever writes, in turn
   bool sink_done_{false};              // likewise
+  const int process_;
+  std::shared_ptr<Flow> left_{};
 
   // Guarded by the mutex.
   SlotPool submit_pool_;

@@ -66,6 +66,9 @@ struct FrameWriterSettings {
 /// reported by every later call. Thread-safe: several producers may submit; the frames of one
 /// submit stay together.
 ///
+/// In a process forked from the writer's nothing works but to let it go, which leaves the file to
+/// the other.
+///
 /// Frames in memory that the device reaches only by slow copies (pageable memory, for a GPU) are
 /// converted on the host.
 class FrameWriter {
@@ -119,7 +122,7 @@ class FrameWriter {
   /// `chunks_in`, `chunks_out` and `chunks_dropped` count submits, `parts_out` frames; `bytes_in`
   /// and `bytes_done` the sources' bytes.
   [[nodiscard]] Counters counters() const;
-  [[nodiscard]] const FrameFormat& format() const noexcept;
+  [[nodiscard]] const FrameFormat& format() const;
 
  private:
   std::shared_ptr<FrameCore> core_;

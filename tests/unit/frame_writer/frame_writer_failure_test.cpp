@@ -322,6 +322,7 @@ TEST_P(FrameWriterFailure, AMovedFromWriterSaysSo) {
   const FrameWriter other = std::move(writer);
   EXPECT_THROW(submit(writer), LogicError);  // NOLINT: that it was moved from is the point
   EXPECT_THROW(writer.close(), LogicError);
+  EXPECT_THROW(static_cast<void>(writer.format()), LogicError);
 }
 
 // Each record of an event fails once: of the submit, behind each conversion, behind the copy.
