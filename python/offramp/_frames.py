@@ -16,18 +16,37 @@ Rate = Union[int, float, Fraction, Tuple[int, int]]
 
 
 def _rate(fps: Rate) -> Tuple[int, int]:
-    if isinstance(fps, tuple):
-        rate = Fraction(*fps)
-    elif isinstance(fps, float):
-        rate = Fraction(fps).limit_denominator(1000)
+    try:
+        rate = Fraction(*fps) if isinstance(fps, tuple) else Fraction(fps)
+    except (TypeError, ValueError, ArithmeticError):  # of None, "x", infinity, (1, 0)
+        rate = Fraction(0)
+    if isinstance(fps, float):
+        rate = rate.limit_denominator(1000)
         for base in (24, 30, 48, 60, 120):  # 23.976, 29.97, ...
             if abs(fps - base * 1000 / 1001) < 0.002:
                 rate = Fraction(base * 1000, 1001)
-    else:
-        rate = Fraction(fps)
     if rate <= 0 or rate.numerator >= 2**32 or rate.denominator >= 2**32:
         raise ValueError(f"fps={fps} is no frame rate: give a positive number such as 24 or (24000, 1001)")
     return rate.numerator, rate.denominator
+
+
+def _path(path: Union[str, "os.PathLike[str]"]) -> str:
+    text = os.fspath(path)
+    if not isinstance(text, str):
+        raise TypeError(f"path={path!r} is no text")
+    if "\0" in text:  # what the system would take for its end
+        raise ValueError(f"path={path!r} holds a null character")
+    return text
+
+
+def _range(values: Optional[Tuple[float, float]]) -> Optional[Tuple[float, float]]:
+    if values is None:
+        return None
+    try:
+        low, high = values
+        return float(low), float(high)
+    except (TypeError, ValueError):
+        raise ValueError(f"range={values!r} is no range: give the values of black and white, such as (-1, 1)") from None
 
 
 def _as_array(frames: Any) -> Any:
@@ -115,9 +134,9 @@ class FrameWriter:
         trace: Union[str, "os.PathLike[str]", None] = None,
     ) -> None:
         self._core = _offramp.Writer(
-            os.fspath(path),
+            _path(path),
             fps=_rate(fps),
-            range=None if range is None else (float(range[0]), float(range[1])),
+            range=_range(range),
             axes=axes or "",
             pixels=pixels or "",
             matrix=matrix,
@@ -126,7 +145,7 @@ class FrameWriter:
             encoder=codec or "",
             quality=quality,
             preset=preset or "",
-            trace="" if trace is None else os.fspath(trace),
+            trace="" if trace is None else _path(trace),
             level=level,
             frames=frames,
             overwrite=overwrite,
@@ -140,6 +159,7 @@ class FrameWriter:
             abandon_after=abandon_after,
         )
         self._beginning = threading.Lock()
+        self._closing = threading.RLock()  # a signal's handler may close what its thread closes
         self._partial_path: Optional[str] = None
 
     def submit(self, frames: Any) -> _offramp.Ticket:
@@ -159,12 +179,13 @@ class FrameWriter:
 
     def close(self) -> Report:
         """Waits until everything is written, and completes the file. Raises what went wrong."""
-        try:
-            self._core.close()
-        except BaseException as error:
-            self._abandon(error)
-            raise
-        return self.report
+        with self._closing:
+            try:
+                self._core.close()
+            except BaseException as error:
+                self._abandon(error)
+                raise
+            return self.report
 
     def cancel(self) -> None:
         """Ends every call of this writer, in any thread, with Cancelled."""

@@ -9,9 +9,9 @@ namespace {
 bool is_channels(std::uint64_t extent) { return extent == 1 || extent == 3 || extent == 4; }
 
 std::string text_of(std::span<const std::uint64_t> shape) {
-  std::string text;
+  std::string text = "(";
   for (const std::uint64_t extent : shape) {
-    text += (text.empty() ? "(" : ", ") + std::to_string(extent);
+    text += (text.size() == 1 ? "" : ", ") + std::to_string(extent);
   }
   return text + ")";
 }

@@ -8,8 +8,12 @@
 #include <offramp/device/device_table.hpp>
 #include <offramp/frames/convert.hpp>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <thread>
 
 namespace offramp::python {
 namespace {
@@ -33,18 +37,34 @@ std::string name_of(dlpack::Device place) {
 }  // namespace
 
 Writer::Writer(Options options)
-    : options_(std::move(options)), sink_(make_frame_sink(options_.path, options_.sink)) {
+    : options_(std::move(options)),
+      sink_(make_frame_sink(options_.path, options_.sink)),
+      process_(::getpid()) {
   if (!options_.trace_path.empty()) options_.settings.trace = std::make_shared<Trace>();
 }
 
 Writer::~Writer() {
-  {
+  if (!is_at_home()) {
+    leave();
+  } else {
     const nb::gil_scoped_release released;
     writer_.reset();
     sink_.reset();
     stream_ = {};
   }
   release_finished();
+}
+
+bool Writer::is_at_home() const noexcept { return ::getpid() == process_; }
+
+// In a process forked from the writer's: its threads are not here, and its file is not ours.
+void Writer::leave() noexcept {
+  struct Left {
+    std::shared_ptr<FrameWriter> writer;
+    std::shared_ptr<FrameSink> sink;
+    Stream stream;
+  };
+  static_cast<void>(new Left{std::move(writer_), std::move(sink_), std::move(stream_)});
 }
 
 void Writer::choose_device(dlpack::Device place) {
@@ -115,6 +135,7 @@ void Writer::begin(nb::handle frames) {
   interruptible([&] { writer = std::make_shared<FrameWriter>(options_.settings, format_, sink_); },
                 [] {});
   writer_ = std::move(writer);
+  if (cancelled_) writer_->cancel();
 }
 
 Ticket Writer::submit(nb::handle frames) {
@@ -145,6 +166,10 @@ void Writer::close() {
 std::string Writer::abandon() {
   ended_ = true;
   std::string partial;
+  if (!is_at_home()) {
+    leave();
+    return partial;
+  }
   std::shared_ptr<FrameWriter> writer = std::exchange(writer_, nullptr);
   std::shared_ptr<FrameSink> sink = std::exchange(sink_, nullptr);
   if (writer) {
@@ -156,7 +181,13 @@ std::string Writer::abandon() {
   {
     const nb::gil_scoped_release released;
     const bool began = writer != nullptr;
+    // A call of another thread may hold the writer until it finds out that it is cancelled.
+    const bool shared = writer.use_count() > 1;
+    const auto patience = std::chrono::steady_clock::now() + options_.settings.abandon_after;
     writer.reset();  // the sink knows what is to become of its file once the writer is gone
+    while (shared && sink.use_count() > 1 && std::chrono::steady_clock::now() < patience) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
     if (began && sink) partial = sink->partial_path();
     sink.reset();  // completes what it holds
     if (began && !options_.trace_path.empty()) {
@@ -171,6 +202,7 @@ std::string Writer::abandon() {
 }
 
 void Writer::cancel() noexcept {
+  cancelled_ = true;
   if (const std::shared_ptr<FrameWriter> writer = writer_) writer->cancel();
 }
 

@@ -6,6 +6,7 @@
 #include <offramp/engine/frame_writer.hpp>
 #include <offramp/transport/frame_transport.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -66,6 +67,8 @@ class Writer {
   void choose_device(dlpack::Device place);
   [[nodiscard]] std::string axes_of(const HeldArray& array);
   [[nodiscard]] PixelFormat choose_pixels(std::uint64_t channels) const;
+  [[nodiscard]] bool is_at_home() const noexcept;
+  void leave() noexcept;
 
   Options options_;
   std::shared_ptr<FrameSink> sink_;
@@ -78,6 +81,8 @@ class Writer {
   std::string counters_{"{}"};
   std::string failure_;
   bool ended_{};
+  std::atomic<bool> cancelled_{};
+  int process_;
 };
 
 void bind_writer(nb::module_& module);
