@@ -18,6 +18,7 @@
 #include <filesystem>
 #include <numeric>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace offramp::cli {
@@ -151,7 +152,9 @@ std::optional<ColorRange> FrameOptions::color_range() const {
 // A bare word that is no file was meant as a generator's name.
 void FrameOptions::expect_known_source() const {
   const bool bare = source_format.empty() && source.find_first_of("./%") == std::string::npos;
-  if (!bare || source == "-" || is_generator() || std::filesystem::exists(source)) return;
+  if (!bare || source == "-" || is_generator()) return;
+  std::error_code ignored;  // a link that leads nowhere, or round, has that name
+  if (exists(std::filesystem::symlink_status(source, ignored))) return;
   std::vector<std::string_view> names;
   for (const GeneratorRow& row : generator_table()) names.push_back(row.name);
   const std::string_view meant = nearest(source, names);

@@ -64,7 +64,15 @@ class Written(FoldersTest):
     def test_a_link_to_nowhere_is_found_out_before_the_work(self):
         (self.dir / "link").symlink_to(self.dir / "gone")
         self.bad(3, "frames", "heat", f"{self.dir}/link/", "--frames", 3, "--size", "16x16", says="No such file")
+        self.bad(3, "frames", "link", "null:", says="No such file", cwd=self.dir)
         self.assertEqual(os.listdir(self.dir), ["link"])
+        (self.dir / "round").symlink_to("round")
+        self.bad(3, "frames", "round", "null:", says="round: cannot", cwd=self.dir)
+
+    def test_names_as_long_as_names_can_be(self):
+        self.good("frames", "heat", f"{self.dir}/{'a' * 249}%d.png", "--frames", 3, "--size", "16x16")
+        self.good("frames", "heat", f"{self.dir}/{'b' * 255}/", "--frames", 3, "--size", "16x16")
+        self.assertEqual(sorted(os.listdir(self.dir)), [f"{'a' * 249}{k}.png" for k in range(3)] + ["b" * 255])
 
     def test_a_full_disk(self):
         """Whatever names the sequence: whole pictures are kept, the first that is not is named."""

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,6 +34,15 @@ int rename_new(const char* from, const char* to) noexcept {
   return ::rename(from, to) == 0 ? 0 : errno;
 }
 
+// Names of folders get an ending, which has to have room where the name is as long as names can be.
+std::string with_room(std::string stem) {
+  constexpr std::size_t most = NAME_MAX - 13;  // ".tmp-" and 8 digits
+  const auto slash = stem.rfind('/');
+  const std::size_t base = slash == std::string::npos ? 0 : slash + 1;
+  if (stem.size() - base > most) stem.resize(base + most);
+  return stem;
+}
+
 // Calls `visit` with each name in the folder, as long as it returns true.
 template <class Visit>
 void for_names(const std::string& folder, Visit visit) {
@@ -55,7 +65,7 @@ PictureFiles::PictureFiles(FrameTarget target, std::string_view extension)
     folder_ = path;
     while (folder_.size() > 1 && folder_.ends_with('/')) folder_.pop_back();
     // In a folder that is there, not beside it: that may be another disk, or not ours to write to.
-    stem_ = exists ? fmt::format("{}/frames", folder_) : folder_;
+    stem_ = exists ? fmt::format("{}/frames", folder_) : with_room(folder_);
     before_ = "frame_";
     after_ = extension;
     digits_ = 6;
@@ -89,7 +99,7 @@ PictureFiles::PictureFiles(FrameTarget target, std::string_view extension)
   while (!stem.empty() && (stem.ends_with('_') || stem.ends_with('-') || stem.ends_with('.'))) {
     stem.pop_back();
   }
-  stem_ = fmt::format("{}/{}", folder_, stem.empty() ? "frames" : stem);
+  stem_ = with_room(fmt::format("{}/{}", folder_, stem.empty() ? "frames" : stem));
 }
 
 PictureFiles::~PictureFiles() {

@@ -47,9 +47,8 @@ template <class T>
 /// What a failed call means: the system, or the file's bytes. These too where there was no memory:
 /// sizes that a file states are what FFmpeg asks for.
 [[noreturn]] inline void throw_av(int code, std::string_view what, std::string_view path) {
-  if (code == AVERROR(EIO) || code == AVERROR(ENOENT) || code == AVERROR(EACCES) ||
-      code == AVERROR(EISDIR)) {
-    throw IoError("read", path, AVUNERROR(code));
+  for (const int system : {EIO, ENOENT, EACCES, EISDIR, ENOTDIR, ELOOP, ENAMETOOLONG, EMFILE}) {
+    if (code == AVERROR(system)) throw IoError("read", path, system);
   }
   throw DataError({.code = ErrorCode::corrupt_payload,
                    .what = fmt::format("{}: {}", what, words_of(code)),
