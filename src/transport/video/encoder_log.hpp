@@ -17,6 +17,8 @@ class LogCapture {
   LogCapture(const LogCapture&) = delete;
   LogCapture& operator=(const LogCapture&) = delete;
 
+  [[nodiscard]] bool heard() const noexcept { return !first_.empty(); }  ///< an error
+
   /// The first error that was heard, as the most that is known; words for `code` where there is
   /// none.
   [[nodiscard]] std::string or_words_of(int code) const;

@@ -4,6 +4,7 @@
 
 #include "core/checks.hpp"
 #include "transport/frame_input.hpp"
+#include "transport/video/encoder_log.hpp"
 #include "transport/video/input_io.hpp"
 #include "transport/video/scaler.hpp"
 #include "transport/y4m/y4m_source.hpp"
@@ -168,8 +169,17 @@ void VideoSource::choose_format(const FrameSourceOptions& options) {
 
 void VideoSource::feed() {
   while (!ended_) {
+    const encoding::LogCapture log;
     const int code = av_read_frame(file_.get(), packet_.get());
     check_read(0, {});
+    // Of a file that is cut, some readers say so and end as if it were whole.
+    if (code == AVERROR_EOF && log.heard()) {
+      throw DataError({.code = ErrorCode::truncated,
+                       .what = fmt::format("is not whole, and ends behind frame {}: {}", decoded_,
+                                           log.or_words_of(code)),
+                       .path = path_,
+                       .remedy = "the frames before it are whole"});
+    }
     if (code == AVERROR_EOF) {
       ended_ = true;
       avcodec_send_packet(decoder_.get(), nullptr);

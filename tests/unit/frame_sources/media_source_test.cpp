@@ -147,6 +147,17 @@ TEST_F(Media, DamagedVideosEndInAnErrorOrEarlyAndNeverBadly) {
   EXPECT_GT(refused, 5u);
 }
 
+// FFmpeg's own reader ends there as if the file were whole.
+TEST_F(Media, ACutFileIsNoShorterOne) {
+  const FrameFormat format{.pixels = PixelFormat::yuv420p, .width = 96, .height = 64};
+  const std::string whole = bytes_of(make("a.mkv", format, 300));
+  for (const std::size_t percent : {60u, 80u, 95u}) {
+    const auto source =
+        open_frame_source(write("cut.mkv", whole.substr(0, whole.size() * percent / 100)));
+    EXPECT_THAT(complaint([&] { read_all(*source); }), HasSubstr("cut.mkv")) << percent;
+  }
+}
+
 TEST_F(Media, FilesThatAreNoVideo) {
   for (const char* const bytes :
        {"", "x", "hello, this is no video at all",
