@@ -61,7 +61,8 @@ class VideoSource final : public FrameSource {
   std::optional<std::uint64_t> count_{};
   bool follows_times_{true};
   bool has_next_{};
-  bool ended_{};  // of the file: the decoder drains
+  bool ended_{};       // of the file: the decoder drains
+  std::string cut_{};  // what the file's reader complained of there
   // Places in the even sequence: of the two pictures, and of the frame that is read next.
   std::uint64_t next_place_{0};
   std::uint64_t shown_place_{0};
@@ -172,16 +173,10 @@ void VideoSource::feed() {
     const encoding::LogCapture log;
     const int code = av_read_frame(file_.get(), packet_.get());
     check_read(0, {});
-    // Of a file that is cut, some readers say so and end as if it were whole.
-    if (code == AVERROR_EOF && log.heard()) {
-      throw DataError({.code = ErrorCode::truncated,
-                       .what = fmt::format("is not whole, and ends behind frame {}: {}", decoded_,
-                                           log.or_words_of(code)),
-                       .path = path_,
-                       .remedy = "the frames before it are whole"});
-    }
     if (code == AVERROR_EOF) {
       ended_ = true;
+      // Of a file that is cut, some readers say so and end as if it were whole.
+      if (log.heard()) cut_ = log.or_words_of(code);
       avcodec_send_packet(decoder_.get(), nullptr);
       return;
     }
@@ -249,7 +244,14 @@ bool VideoSource::read(std::span<std::byte> frame) {
     shown_place_ = next_place_;
     static_cast<void>(advance());
   }
-  if (!has_next_ && place_ > shown_place_) return false;
+  if (!has_next_ && place_ > shown_place_) {
+    if (cut_.empty()) return false;
+    throw DataError(
+        {.code = ErrorCode::truncated,
+         .what = fmt::format("is not whole, and ends behind frame {}: {}", place_ - 1, cut_),
+         .path = path_,
+         .remedy = "the frames before it are whole"});
+  }
   scaler_->put(*shown_, color_tags(*shown_, tags_), frame);
   ++place_;
   return true;
