@@ -93,6 +93,7 @@ Setting prepare(const FrameJob& job) {
   Setting setting;
   FrameSinkOptions how = job.options.sink_options();
   how.overwrite = how.overwrite || job.overwrite;
+  how.cancel = job.stop;
   setting.sink = as_asked([&] { return make_frame_sink(job.options.out, how); });
   if (job.options.is_generator()) {
     setting.format = generated_format(job.options, setting.sink->formats());

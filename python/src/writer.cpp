@@ -34,10 +34,15 @@ std::string name_of(dlpack::Device place) {
   throw nb::value_error("the writer is closed: make another one for another file");
 }
 
+Writer::Options cancelled_by(Writer::Options options, std::stop_token token) {
+  options.sink.cancel = std::move(token);
+  return options;
+}
+
 }  // namespace
 
 Writer::Writer(Options options)
-    : options_(std::move(options)),
+    : options_(cancelled_by(std::move(options), stop_.get_token())),
       sink_(make_frame_sink(options_.path, options_.sink)),
       process_(::getpid()) {
   if (!options_.trace_path.empty()) options_.settings.trace = std::make_shared<Trace>();
@@ -133,9 +138,9 @@ void Writer::begin(nb::handle frames) {
   expect_convertible(view, format_);
   std::shared_ptr<FrameWriter> writer;
   interruptible([&] { writer = std::make_shared<FrameWriter>(options_.settings, format_, sink_); },
-                [] {});
+                [&] { stop_.request_stop(); });
   writer_ = std::move(writer);
-  if (cancelled_) writer_->cancel();
+  if (stop_.stop_requested()) writer_->cancel();
 }
 
 Ticket Writer::submit(nb::handle frames) {
@@ -202,7 +207,7 @@ std::string Writer::abandon() {
 }
 
 void Writer::cancel() noexcept {
-  cancelled_ = true;
+  stop_.request_stop();
   if (const std::shared_ptr<FrameWriter> writer = writer_) writer->cancel();
 }
 

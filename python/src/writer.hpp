@@ -6,10 +6,10 @@
 #include <offramp/engine/frame_writer.hpp>
 #include <offramp/transport/frame_transport.hpp>
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 
 namespace offramp::python {
@@ -70,6 +70,7 @@ class Writer {
   [[nodiscard]] bool is_at_home() const noexcept;
   void leave() noexcept;
 
+  std::stop_source stop_{};  // of what waits before there is a writer to cancel
   Options options_;
   std::shared_ptr<FrameSink> sink_;
   Stream stream_;  // of the device: submits wait here for what made the frames
@@ -81,7 +82,6 @@ class Writer {
   std::string counters_{"{}"};
   std::string failure_;
   bool ended_{};
-  std::atomic<bool> cancelled_{};
   int process_;
 };
 

@@ -148,7 +148,8 @@ std::unique_ptr<FrameSink> make_frame_sink(const std::string& path,
   expect_options(row, path, options);
   return row.make({.path = path,
                    .existing = options.overwrite ? OutputFile::Existing::overwrite
-                                                 : OutputFile::Existing::refuse},
+                                                 : OutputFile::Existing::refuse,
+                   .cancel = options.cancel},
                   options);
 }
 

@@ -108,6 +108,14 @@ def test_cancelled_before_the_first_frame(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_interrupted_while_nobody_reads_the_pipe(tmp_path):
+    os.mkfifo(tmp_path / "pipe.y4m")
+    writer = offramp.FrameWriter(tmp_path / "pipe.y4m")
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        writer.submit(CHUNK)
+
+
 @pytest.mark.parametrize("fps", [0, -1, float("nan"), float("inf"), 1e-9, 1e12, (1, 0), (0, 1), (1, 2, 3), "x", None])
 def test_what_is_no_rate(fps):
     with pytest.raises(ValueError, match="is no frame rate"):

@@ -406,6 +406,13 @@ class Kills(FramesTest):
         self.assertIn("kept in", error)
         self.assertEqual(self.files(), ["a.partial.y4m"])
 
+    def test_interrupt_while_nobody_reads(self):
+        os.mkfifo(self.dir / "pipe.y4m")
+        for how in ([], ["--sync"]):
+            code, error = self.stop(self.start(self.dir / "pipe.y4m", *how), signal.SIGINT, 0.5)
+            self.assertEqual(code, 130, error)
+            self.assertIn("pipe.y4m: cancelled while waiting for a reader", error)
+
     def test_interrupt_while_nothing_comes(self):
         job = subprocess.Popen([OFFRAMP, "frames", "-", str(self.dir / "a.y4m")], stdin=subprocess.PIPE,
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)

@@ -26,6 +26,7 @@ struct FrameSinkOptions {
   std::optional<std::uint64_t> frames{};  ///< how many will come, where known (npy and safetensors
                                           ///< then need not mend their header)
   bool overwrite{false};                  ///< replace what stands under the path
+  std::stop_token cancel{};               ///< ends a wait in `begin` for somebody who reads a pipe
 };
 
 /// Makes the sink for `path`; nothing is created before its `begin`. `-` is standard output (raw or

@@ -3,17 +3,49 @@
 
 #include "core/checks.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <chrono>
+#include <memory>
+#include <thread>
 #include <vector>
 
 namespace offramp {
 
+namespace {
+
+// Waits until somebody reads the pipe. @returns it opened, so that the next to open it waits no
+// more; -1 for what is no pipe.
+int open_with_reader(const std::string& path, const std::stop_token& cancel) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0 || !S_ISFIFO(info.st_mode)) return -1;
+  while (!cancel.stop_requested()) {
+    const int pipe = ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    if (pipe >= 0 || (errno != ENXIO && errno != EINTR)) return pipe;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  throw DataError({.code = ErrorCode::cancelled,
+                   .what = "cancelled while waiting for a reader",
+                   .path = path,
+                   .remedy = {}});
+}
+
+}  // namespace
+
 OutputFile FrameTarget::open() const {
   if (is_standard_output()) return OutputFile::standard_output();
+  const int reader = open_with_reader(path, cancel);
+  const auto close = [](const int* at) {
+    if (*at >= 0) ::close(*at);
+  };
+  const std::unique_ptr<const int, decltype(close)> closed(&reader, close);
   return {path, existing, OutputFile::Sync::no};
 }
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 
 namespace offramp {
@@ -22,8 +23,10 @@ namespace offramp {
 struct FrameTarget {
   std::string path{};
   OutputFile::Existing existing{OutputFile::Existing::refuse};
+  std::stop_token cancel{};
 
   [[nodiscard]] bool is_standard_output() const noexcept { return path == "-"; }
+  /// Of a pipe, waits until somebody reads it. @throws DataError (cancelled); IoError.
   [[nodiscard]] OutputFile open() const;
   /// What messages name.
   [[nodiscard]] std::string shown() const {

@@ -12,7 +12,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <stop_token>
+#include <thread>
 
 namespace offramp::testing {
 namespace {
@@ -158,6 +161,38 @@ TEST_F(FrameSinkPipe, ClosedPipeIsAnErrorAndNotTheEnd) {
   std::signal(SIGPIPE, before);
   sink->keep_partial();
   EXPECT_EQ(sink->partial_path(), "");
+}
+
+TEST_F(FrameSinkPipe, AWaitForAReaderCanBeCancelled) {
+  ASSERT_EQ(::mkfifo(at("pipe.rgb").c_str(), 0600), 0);
+  std::stop_source stop;
+  const auto sink = make_frame_sink(at("pipe.rgb"), {.cancel = stop.get_token()});
+  std::thread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    stop.request_stop();
+  });
+  try {
+    sink->begin(sink_cases()[0].format());
+    ADD_FAILURE() << "nobody read";
+  } catch (const DataError& error) {
+    EXPECT_EQ(error.error().code, ErrorCode::cancelled);
+  }
+  later.join();
+}
+
+TEST_F(FrameSinkPipe, AReaderThatComesLateGetsEverything) {
+  const SinkCase kind = sink_cases()[0];
+  ASSERT_EQ(::mkfifo(at("pipe.rgb").c_str(), 0600), 0);
+  std::vector<Bytes> frames;
+  std::thread reader([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    frames = read_back(kind, at("pipe.rgb"));
+  });
+  const auto sink = make_frame_sink(at("pipe.rgb"));
+  write_samples(*sink, kind.format(), 3);
+  sink->finish();
+  reader.join();
+  EXPECT_EQ(frames.size(), 3u);
 }
 
 TEST_F(FrameSinkPipe, WritesToStandardOutput) {
