@@ -194,10 +194,13 @@ bool FrameCore::convert_into(std::size_t slot, const Submit& submit, std::uint64
   entry.enqueued_ns = Trace::now_ns();
   try {
     if (fill == 0) {
-      // Not before it is there: while a stream of the device waits for an event, each kernel of the
-      // producer begins about a microsecond later (docs/design/0010).
-      if (!on_host_) wait_for(submit.ready);
-      convert_stream_.ref().wait(submit.ready);
+      // Of a GPU, this thread waits and not the stream: while a stream of it waits for an event,
+      // each kernel of the producer begins about a microsecond later (docs/design/0010).
+      if (on_host_) {
+        convert_stream_.ref().wait(submit.ready);
+      } else {
+        wait_for(submit.ready);
+      }
     }
     if (!submit.pageable) {
       convert_async(device_, convert_stream_, submit.view.slice(first, frames), format_,

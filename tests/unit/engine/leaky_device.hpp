@@ -8,10 +8,18 @@
 #include <offramp/device/device_table.hpp>
 
 #include <atomic>
+#include <mutex>
+#include <set>
+#include <vector>
 
 namespace offramp::testing_engine {
 
-enum class LeftOut { nothing, stream_wait, event_sync };
+enum class LeftOut {
+  nothing,
+  stream_wait,
+  event_sync,
+  producer_sync,  ///< event_sync, of events of the stream `producer`
+};
 
 /// The host device without one of its barriers, or one that fails.
 class LeakyDevice final : public Device {
@@ -22,6 +30,8 @@ class LeakyDevice final : public Device {
   Stream make_stream() override {
     // The same thread and queue, but driven through this device.
     auto* owned = new Stream(host_device().make_stream());
+    const std::lock_guard lock(mutex_);
+    streams_.push_back(owned);
     return Stream(*this, owned);
   }
   MemoryResource& memory() noexcept override { return memory_; }
@@ -55,20 +65,38 @@ class LeakyDevice final : public Device {
   void wait(StreamRef stream, const Event& event) override {
     if (left_out_ != LeftOut::stream_wait) host(stream).wait(host(event));
   }
-  void destroy_stream(void* native) noexcept override { delete static_cast<Stream*>(native); }
+  void destroy_stream(void* native) noexcept override {
+    {
+      const std::lock_guard lock(mutex_);
+      std::erase(streams_, static_cast<Stream*>(native));
+    }
+    delete static_cast<Stream*>(native);
+  }
   void* make_native_event() override { return new Event(host_device().make_event()); }
   void destroy_event(void* native) noexcept override { delete static_cast<Event*>(native); }
   void record(Event& event, StreamRef stream) override {
     if (fails || --records_left < 0)
       throw MachineError(
           {.code = ErrorCode::device, .what = "the device failed", .path = {}, .remedy = {}});
+    if (left_out_ == LeftOut::producer_sync && stream.native() == producer) {
+      const std::lock_guard lock(mutex_);
+      producers_.insert(event.native());
+    }
     host(event).record(host(stream));
   }
   void sync_event(const Event& event) override {
-    if (left_out_ != LeftOut::event_sync) host(event).sync();
+    if (left_out_ == LeftOut::event_sync || is_of_producer(event)) return;
+    host(event).sync();
   }
   bool is_event_done(const Event& event) override { return host(event).is_done(); }
 
+  /// The host's streams behind those that there are, in the order in which they were made.
+  std::vector<Stream*> streams() const {
+    const std::lock_guard lock(mutex_);
+    return streams_;
+  }
+
+  void* producer{};                         ///< native stream, for `LeftOut::producer_sync`
   std::atomic<bool> pageable{};             ///< it reaches no source but by slow copies
   std::atomic<bool> fails{};                ///< events can no longer be recorded
   std::atomic<int> records_left{1 << 30};   ///< events that can still be recorded
@@ -79,6 +107,10 @@ class LeakyDevice final : public Device {
 
  private:
   static StreamRef host(StreamRef stream) { return *static_cast<Stream*>(stream.native()); }
+  bool is_of_producer(const Event& event) const {
+    const std::lock_guard lock(mutex_);
+    return producers_.contains(event.native());
+  }
   static Event& host(const Event& event) { return *static_cast<Event*>(event.native()); }
 
   class Memory final : public MemoryResource {
@@ -104,6 +136,9 @@ class LeakyDevice final : public Device {
   };
 
   LeftOut left_out_;
+  mutable std::mutex mutex_;
+  std::vector<Stream*> streams_;
+  std::set<const void*> producers_;  // events
   std::atomic<int> copying_{};
   Memory memory_{*this};
 };

@@ -47,6 +47,7 @@ TEST_P(FrameWriterAlloc, InSteadyStateNothingIsAllocated) {
   auto with = settings();
   with.trace = std::make_shared<Trace>(100);
   const Sample sample = frames_of(5, 1);
+  const std::size_t own_streams = leaky.streams().size();
   FrameWriter writer(with, small_format(), std::make_shared<NullSink>(codes()));
   const auto owner = std::make_shared<const int>(1);
   const auto run = [&](int chunks) {
@@ -60,14 +61,22 @@ TEST_P(FrameWriterAlloc, InSteadyStateNothingIsAllocated) {
   {
     // As many conversions under way as ever will be: each has a job on the host's streams.
     const Sample many = frames_of(40, 1);
-    Latch gate(stream, device());
+    std::vector<std::unique_ptr<Latch>> gates;
+    if (GetParam().device_slots == 0) {
+      gates.push_back(std::make_unique<Latch>(stream, device()));
+    } else {
+      const std::vector<Stream*> streams = leaky.streams();
+      for (std::size_t at = own_streams; at < streams.size(); ++at) {
+        gates.push_back(std::make_unique<Latch>(*streams[at], host_device()));
+      }
+    }
     writer.submit(stream, many.view);
     EXPECT_TRUE(eventually([&] {
       const Counters now = writer.counters();
       return GetParam().device_slots > 0 ? now.device_slots_peak == now.device_slots
                                          : now.host_slots_peak == now.host_slots;
     }));
-    gate.open();
+    for (const auto& gate : gates) gate->open();
     run(200);
   }
   const std::size_t before = allocations();

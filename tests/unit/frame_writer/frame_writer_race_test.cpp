@@ -29,6 +29,7 @@ int corrupted(LeftOut left_out, std::size_t device_slots, int rounds) {
   };
   {
     const Stream stream = device.make_stream();
+    device.producer = stream.ref().native();
     Bytes source(format.size(), std::byte{0xee});
     FrameView view = testing_frames::make_sample({.dtype = DType::u8, .size = wide}).view;
     view.data = source.data();
@@ -77,8 +78,8 @@ TEST(FrameWriterRace, WithoutTheWaitForTheProducerItCorrupts) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "the race is real, and the sanitizer stops it";
 #else
-  EXPECT_GT(corrupted(LeftOut::stream_wait, 0, 50), 0);
-  EXPECT_GT(corrupted(LeftOut::stream_wait, 2, 50), 0);
+  EXPECT_GT(corrupted(LeftOut::producer_sync, 0, 50), 0);
+  EXPECT_GT(corrupted(LeftOut::producer_sync, 2, 50), 0);
 #endif
 }
 
