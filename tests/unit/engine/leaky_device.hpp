@@ -8,6 +8,7 @@
 #include <offramp/device/device_table.hpp>
 
 #include <atomic>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <vector>
@@ -29,10 +30,10 @@ class LeakyDevice final : public Device {
   std::string_view name() const noexcept override { return "leaky"; }
   Stream make_stream() override {
     // The same thread and queue, but driven through this device.
-    auto* owned = new Stream(host_device().make_stream());
+    auto owned = std::make_unique<Stream>(host_device().make_stream());
     const std::lock_guard lock(mutex_);
-    streams_.push_back(owned);
-    return Stream(*this, owned);
+    streams_.push_back(owned.get());
+    return Stream(*this, owned.release());
   }
   MemoryResource& memory() noexcept override { return memory_; }
   std::byte* allocate_host(std::size_t size) override { return host_device().allocate_host(size); }
