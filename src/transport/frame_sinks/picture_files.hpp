@@ -37,7 +37,8 @@ class PictureFiles {
   /// higher numbers, of a longer sequence, are removed: one sequence stands there.
   void commit();
 
-  /// Instead: leaves the folder, as "out.partial" or "out/frames.partial". @returns its path, or nothing.
+  /// Instead: leaves the folder, as "out.partial" or "out/frames.partial". @returns its path, or
+  /// nothing.
   [[nodiscard]] std::string leave() noexcept;
 
   /// One where the target is one picture's name.
