@@ -90,9 +90,9 @@ class FrameWriter:
     ``axes`` names the axes of the arrays, such as "nhwc", "cnhw" or "hw": n frames, h rows, w
     columns, c channels (1, 3 or 4). Unless given they are guessed from the first array.
 
-    ``fps`` may be a fraction, ``pixels`` FFmpeg's name of the pixels in the file, ``codec`` and
-    ``preset`` FFmpeg's names of an encoder and its preset, ``quality`` its constant rate factor,
-    ``level`` PNG's compression.
+    ``fps`` may be a fraction, ``pixels`` the pixels in the file: gray8 gray16 rgb24 rgba32 rgb48
+    rgba64 yuv420p yuv444p yuv420p10 yuv444p10. ``codec`` and ``preset`` are FFmpeg's names of an
+    encoder and its preset, ``quality`` its constant rate factor, ``level`` PNG's compression.
 
     ``threads`` code pictures; ``encoder_threads`` is what a video encoder may use. ``drop`` leaves
     frames out where all slots are in use, instead of waiting. A writer that failed waits at most
